@@ -1,0 +1,1 @@
+"""The commands behind the Makefile and CI."""
