@@ -1,0 +1,165 @@
+"""The book's own Sphinx extension: what _config.yml cannot say by itself.
+
+It names the execution cache after the package, switches on the repository's buttons when there is
+a repository, folds the answers in solutions, puts a download link on exercises, and refuses figures
+without alt text and modules without an API page.
+"""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+import re
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+
+import transformer_ref
+from tools.inputs import EXECUTION_INPUTS, digest
+
+LOGGER = logging.getLogger(__name__)
+
+COLAB = "https://colab.research.google.com"
+
+EXERCISE_NOTE = """
+:::{{admonition}} This page only shows the exercise
+:class: tip
+To solve it, run `make lab` in your copy of the repository,
+or {{download}}`download the notebook </{docname}.ipynb>`.
+The page [](/book/students.md) says how to work with it.
+:::
+"""
+
+SOLUTION_NOTE = """
+:::{admonition} This page gives the answers away
+:class: warning
+Each answer is folded; open one after you have tried the task yourself.
+:::
+"""
+
+
+def name_execution_cache(app: Sphinx, config: Config) -> None:
+    """Key the cache of executed chapters on the package and the lock.
+
+    The cache itself looks only at a notebook's cells, so it would keep outputs of an older package.
+    A changed key also makes Sphinx read all pages again, because the setting belongs to their environment.
+    """
+    key = digest(EXECUTION_INPUTS)[:16]
+    config.nb_execution_cache_path = str(app.outdir.parent / ".jupyter_cache" / key)
+
+
+def switch_repository_links(app: Sphinx, config: Config) -> None:
+    """Turn every link into the repository on, or all of them off while no address is set."""
+    options = config.html_theme_options
+    address = (options.get("repository_url") or "").rstrip("/")
+    options["repository_url"] = address
+    options["use_repository_button"] = bool(address)
+    options["use_edit_page_button"] = bool(address)
+    options["use_issues_button"] = bool(address)
+    on_github = address.startswith("https://github.com/")
+    options["launch_buttons"] = {"colab_url": COLAB} if on_github else {}
+    config.ogp_site_url = config.html_baseurl
+    config.ogp_image = "_static/social.png" if config.html_baseurl else None
+
+
+def prepare_notebook(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Add to the pages of exercises and solutions what the notebooks themselves need not carry."""
+    folder = docname.split("/")[0]
+    if folder not in ("exercises", "solutions"):
+        return
+    notebook = json.loads(source[0])
+    title = next(cell for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+    note = SOLUTION_NOTE if folder == "solutions" else EXERCISE_NOTE.format(docname=docname)
+    title["source"] = "".join(title["source"]) + "\n" + note
+    if folder == "solutions":
+        for cell in notebook["cells"]:
+            fold_answer(cell)
+    source[0] = json.dumps(notebook)
+
+
+def fold_answer(cell: dict[str, Any]) -> None:
+    """Hide the source of a cell in which a student writes an answer; a click shows it."""
+    metadata = cell["metadata"]
+    if not metadata.get("nbgrader", {}).get("solution"):
+        return
+    if cell["cell_type"] == "code":
+        metadata.setdefault("tags", []).append("hide-input")
+        metadata.setdefault("mystnb", {}).update(
+            code_prompt_show="Show the answer", code_prompt_hide="Hide the answer"
+        )
+    else:
+        text = "".join(cell["source"])
+        cell["source"] = f"::::::{{dropdown}} Show the answer\n{text}\n::::::"
+
+
+def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Warn, which fails the build, where an image's alt text is missing or is a path."""
+    for image in doctree.findall(nodes.image):
+        alt = image.get("alt", "").strip()
+        if not alt or alt == image.get("uri") or re.search(r"\.(png|svg|jpe?g|gif)$", alt):
+            LOGGER.warning(
+                "image without alt text: set metadata.mystnb.image.alt on the cell "
+                "(or write it between the brackets of a Markdown image); got %r",
+                alt,
+                location=docname,
+            )
+
+
+def require_api_pages(app: Sphinx, env: BuildEnvironment) -> None:
+    """Warn, which fails the build, where a public module of transformer_ref has no API page."""
+    documented = {
+        name
+        for name, entry in env.domaindata["py"]["objects"].items()
+        if entry.objtype == "module"
+    }
+    for module in pkgutil.iter_modules(transformer_ref.__path__, "transformer_ref."):
+        is_public = not module.name.rpartition(".")[2].startswith("_")
+        if is_public and module.name not in documented:
+            LOGGER.warning(
+                "%s has no API page: add book/api/%s.md and name it in _toc.yml",
+                module.name,
+                module.name.rpartition(".")[2],
+            )
+
+
+def clean_page(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Leave out scripts and addresses that would not work.
+
+    Jupyter Book loads sphinx-thebe on every page, which declares a constant twice (a console error)
+    and names a CDN; the book has no live code.
+    Without a base address, OpenGraph's page address would be wrong.
+    """
+    context["script_files"] = [
+        script for script in context["script_files"] if not is_thebe_script(script)
+    ]
+    context["css_files"] = [
+        style for style in context["css_files"] if "thebe" not in str(style.filename)
+    ]
+    if not app.config.html_baseurl:
+        context["metatags"] = re.sub(r'<meta property="og:url"[^>]*>\n?', "", context["metatags"])
+
+
+def is_thebe_script(script: Any) -> bool:
+    """Say whether a script belongs to sphinx-thebe, by its name or by what it declares."""
+    body = script.attributes.get("body") or ""
+    return "thebe" in str(script.filename or "") or "THEBE_JS_URL" in body
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect the functions above to Sphinx's events."""
+    app.connect("config-inited", name_execution_cache)
+    app.connect("config-inited", switch_repository_links)
+    app.connect("source-read", prepare_notebook)
+    app.connect("doctree-resolved", require_alt_text)
+    app.connect("env-check-consistency", require_api_pages)
+    # After the themes and OpenGraph (priority 500 and 501) have filled the page's context.
+    app.connect("html-page-context", clean_page, priority=900)
+    version = Path(__file__).stat().st_mtime_ns
+    return {"version": str(version), "parallel_read_safe": True, "parallel_write_safe": True}

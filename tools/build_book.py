@@ -1,0 +1,143 @@
+"""Build the book, or check its external links: `python -m tools.build_book [--linkcheck | --force]`.
+
+The site is built beside the one that is served and takes its place only when the build has passed,
+so a failed build never looks like a good one. Nothing is done when nothing has changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tools.inputs import EXECUTION_INPUTS, ROOT, SITE_INPUTS, digest
+
+SITE = ROOT / "_build" / "html"
+# jupyter-book adds `_build/html` to its output path by itself. The folder stays between builds,
+# so that Sphinx reads and writes only what changed.
+WORKSHOP = ROOT / "_build" / "workshop"
+STAGED = WORKSHOP / "_build" / "html"
+CACHES = WORKSHOP / "_build" / ".jupyter_cache"
+STAMP = "inputs.sha256"
+
+
+def is_current() -> bool:
+    """Say whether the served site was made from the files as they are now."""
+    stamp = SITE / STAMP
+    return stamp.is_file() and stamp.read_text(encoding="utf-8") == digest(SITE_INPUTS)
+
+
+def jupyter_book(*options: str) -> int:
+    """Run `jupyter-book build` with warnings as errors and every cross-reference checked.
+
+    Args:
+        *options: more options of `jupyter-book build`.
+
+    Returns:
+        The exit status.
+    """
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build"]
+    command += [str(ROOT), "--path-output", str(WORKSHOP), "-W", "-n", "--keep-going", *options]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout is not None
+    report = iter(process.stdout)
+    for line in report:
+        # From here on jupyter-book would tell the reader to open the workshop.
+        if set(line.strip()) == {"="} or line.startswith("Finished generating"):
+            break
+        print(line, end="", flush=True)
+    rest = "".join(report)
+    status = process.wait()
+    if status:
+        print(rest)
+    return status
+
+
+def publish(inputs: str) -> None:
+    """Put the staged site in the place of the served one.
+
+    Args:
+        inputs: the digest of what the site was made from, kept in the site.
+
+    Raises:
+        FileNotFoundError: if the build passed but left no start page.
+    """
+    if not (STAGED / "index.html").is_file():
+        raise FileNotFoundError(f"the build passed but there is no {STAGED / 'index.html'}")
+    fresh, old = SITE.with_name("html.new"), SITE.with_name("html.old")
+    for leftover in (fresh, old):
+        shutil.rmtree(leftover, ignore_errors=True)
+    shutil.copytree(STAGED, fresh, ignore=shutil.ignore_patterns(".buildinfo*", "reports"))
+    (fresh / STAMP).write_text(inputs, encoding="utf-8")
+    if SITE.exists():
+        SITE.rename(old)
+    fresh.rename(SITE)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def drop_old_caches() -> None:
+    """Remove the outputs of chapters that were executed with an earlier package or lock."""
+    key = digest(EXECUTION_INPUTS)[:16]
+    for cache in CACHES.glob("*"):
+        if cache.name != key:
+            shutil.rmtree(cache)
+
+
+def build(force: bool = False) -> int:
+    """Build the site if something changed.
+
+    Args:
+        force: start from nothing, without the cache of executed chapters.
+
+    Returns:
+        The exit status: 0 if the served site is now made from the files as they are.
+    """
+    start = time.monotonic()
+    if force:
+        shutil.rmtree(WORKSHOP, ignore_errors=True)
+    elif is_current():
+        print("Nothing has changed since the book was built.")
+        return announce(start)
+    # Taken before the build: a file that changes meanwhile makes the next build run again.
+    inputs = digest(SITE_INPUTS)
+    status = jupyter_book()
+    if status:
+        print("\nThe book was NOT built: the warnings and errors above are the reasons.")
+        if SITE.exists():
+            print(f"{SITE} still holds an earlier site, without your last changes.")
+        return status
+    publish(inputs)
+    drop_old_caches()
+    return announce(start)
+
+
+def announce(start: float) -> int:
+    """Print where the site is and how to look at it."""
+    site = SITE.relative_to(ROOT)
+    print(f"The book is in {site}/ ({time.monotonic() - start:.1f} s). To read it:")
+    print("    make serve")
+    print(f"    or: {Path(sys.executable).name} -m http.server --directory {site} 8000")
+    print("and open http://localhost:8000/ in a browser.")
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read the command line and build or check."""
+    parser = argparse.ArgumentParser(description="Build the book into _build/html.")
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--force", action="store_true", help="build everything from nothing")
+    choice.add_argument(
+        "--linkcheck", action="store_true", help="ask every external address whether it is there"
+    )
+    options = parser.parse_args(arguments)
+    return jupyter_book("--builder", "linkcheck") if options.linkcheck else build(options.force)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
