@@ -1,4 +1,4 @@
-"""Settings of nbgrader: where an assignment comes from, where a class's work lies, how it is graded.
+"""Settings of nbgrader: where assignments and a class's work lie, and how work is graded.
 
 nbgrader reads this file from the folder in which its commands run.
 Run them from the root of the repository, with the virtual environment active.
@@ -21,13 +21,13 @@ def one_thread_per_kernel(**_: Any) -> None:
 
     With one thread per core, torch slows down many times over on a machine that is busy,
     and a right answer runs into the timeout.
-    The setting is made when grading starts, so that JupyterLab, which may read this file too, keeps all cores.
+    The setting is made when grading starts: JupyterLab may read this file too, and keeps all cores.
     """
     os.environ["OMP_NUM_THREADS"] = "1"
 
 
 # solutions/attention/attention.ipynb makes exercises/attention/attention.ipynb.
-# All that belongs to a class (the gradebook, the submissions, the feedback) lies under course/, out of git.
+# What belongs to a class (gradebook, submissions, feedback) lies under course/, out of git.
 c.CourseDirectory.root = str(root)
 c.CourseDirectory.course_id = "transformer"
 c.CourseDirectory.source_directory = "solutions"

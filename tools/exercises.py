@@ -18,7 +18,7 @@ from pathlib import Path
 from nbgrader.converters import GenerateAssignment, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import find_all_files
-from traitlets.config import Config, PyFileConfigLoader
+from traitlets.config.loader import Config, PyFileConfigLoader
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -86,7 +86,9 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.exercises", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--check", action="store_true", help="write nothing, fail if a byte differs")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail if a byte differs"
+    )
     check = parser.parse_args(arguments).check
 
     exercises = root / "exercises"
