@@ -1,0 +1,274 @@
+"""Attention: scaled dot-product and multi-head, written out and fused.
+
+Source: Vaswani et al. 2017, section 3.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transformer_ref._validate import require_at_least_one, require_mask, require_probability
+from transformer_ref.masks import causal_mask, masked_softmax
+
+
+def attention_scores(query: Tensor, key: Tensor) -> Tensor:
+    """Compare every query with every key: q k^T / sqrt(K).
+
+    Args:
+        query: (..., T, K) floating.
+        key: (..., S, K), the same dtype and leading axes.
+
+    Returns:
+        (..., T, S) scores; the scale keeps their variance near 1 when q and k have unit variance.
+
+    Raises:
+        ValueError: if the last axes differ.
+    """
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(
+            f"query and key must share their last axis, "
+            f"got {tuple(query.shape)} and {tuple(key.shape)}"
+        )
+    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+
+
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, dropout_p: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Attention written out, with the weights that the fused path never makes.
+
+    Args:
+        query: (..., T, K) floating.
+        key: (..., S, K).
+        value: (..., S, K_v).
+        mask: bool, broadcasts to (..., T, S); True = may attend.
+        dropout_p: rate at which weights are dropped; pass 0 outside training.
+
+    Returns:
+        output (..., T, K_v) and weights (..., T, S).
+        The weights are those before dropout: their rows sum to 1, or to 0 where nothing may be
+        seen.
+
+    Raises:
+        ValueError: if shapes do not fit, or the mask is not boolean or does not broadcast.
+
+    Source: Vaswani et al. 2017, equation 1.
+    """
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(
+            f"key and value must have one row for each source token, "
+            f"got {tuple(key.shape)} and {tuple(value.shape)}"
+        )
+    weights = masked_softmax(attention_scores(query, key), mask)
+    return F.dropout(weights, dropout_p, training=dropout_p > 0.0) @ value, weights
+
+
+def fused_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    *,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+) -> Tensor:
+    """The same attention by torch's fused kernels, without a (T, S) tensor of floats in memory.
+
+    Args:
+        query: (B, H, T, K) floating.
+        key: (B, H, S, K).
+        value: (B, H, S, K).
+        mask: bool, broadcasts to (B, H, T, S); True = may attend.
+        dropout_p: rate at which weights are dropped; pass 0 outside training.
+        is_causal: position t sees 0..t; needs T == S and no `mask`, and never makes a mask.
+
+    Returns:
+        (B, H, T, K). Rows that may see nothing are zeros.
+
+    Raises:
+        ValueError: if the mask is not boolean or does not broadcast,
+            or `is_causal` comes with a mask or with T != S.
+
+    Source: Dao et al. 2022 (FlashAttention); Rabe and Staats 2021.
+    """
+    if is_causal:
+        _require_causal_fits(query, key, mask)
+    if mask is None:
+        return F.scaled_dot_product_attention(
+            query, key, value, dropout_p=dropout_p, is_causal=is_causal
+        )
+    require_mask("mask", mask, (*query.shape[:-1], key.shape[-2]), query.device)
+    # The kernels disagree on a row that may see nothing (0, NaN or uniform), so none ever gets one:
+    # such a row sees everything inside and is put to zero outside.
+    empty = ~mask.any(dim=-1, keepdim=True)
+    output = F.scaled_dot_product_attention(
+        query, key, value, attn_mask=mask | empty, dropout_p=dropout_p
+    )
+    return output.masked_fill(empty, 0.0)
+
+
+def _require_causal_fits(query: Tensor, key: Tensor, mask: Tensor | None) -> None:
+    if mask is not None or query.shape[-2] != key.shape[-2]:
+        raise ValueError(
+            f"is_causal needs T == S and mask=None, got T={query.shape[-2]}, S={key.shape[-2]}, "
+            f"mask={'None' if mask is None else tuple(mask.shape)}"
+        )
+
+
+class MultiHeadAttention(nn.Module):
+    """H attentions side by side, each in its own K = D/H dimensions.
+
+    Args:
+        d_model: D.
+        num_heads: H, divides D.
+        dropout: rate for the attention weights.
+
+    Raises:
+        ValueError: if `num_heads` does not divide `d_model`, a size is below 1 or the rate is off.
+
+    Source: Vaswani et al. 2017, section 3.2.2.
+    """
+
+    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        require_at_least_one(d_model=d_model, num_heads=num_heads)
+        require_probability(dropout=dropout)
+        if d_model % num_heads:
+            raise ValueError(
+                f"num_heads must divide d_model, got d_model={d_model}, num_heads={num_heads}"
+            )
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_model, d_model)
+        self.v_proj = nn.Linear(d_model, d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+        for projection in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
+            nn.init.xavier_uniform_(projection.weight)
+            nn.init.zeros_(projection.bias)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        need_weights: bool = False,
+        is_causal: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Attend from `query` to `key` and `value`.
+
+        Args:
+            query: (B, T, D) floating.
+            key: (B, S, D).
+            value: (B, S, D).
+            mask: bool, broadcasts to (B, H, T, S); True = may attend.
+            need_weights: also return the weights, by the path that writes them out.
+            is_causal: position t sees 0..t only; instead of `mask`, and cheaper.
+
+        Returns:
+            (B, T, D), or with `need_weights` the pair of it and the weights (B, H, T, S).
+
+        Raises:
+            ValueError: if a shape does not fit the others or the module, or the mask is not valid.
+        """
+        self._require_inputs(query, key, value)
+        q = split_heads(self.q_proj(query), self.num_heads)
+        k = split_heads(self.k_proj(key), self.num_heads)
+        v = split_heads(self.v_proj(value), self.num_heads)
+        dropout_p = self.dropout if self.training else 0.0
+        if not need_weights:
+            attended = fused_attention(q, k, v, mask, dropout_p=dropout_p, is_causal=is_causal)
+            return self.out_proj(merge_heads(attended))
+        if is_causal:
+            _require_causal_fits(query, key, mask)
+            mask = causal_mask(query.shape[1], device=query.device)
+        attended, weights = scaled_dot_product_attention(q, k, v, mask, dropout_p=dropout_p)
+        return self.out_proj(merge_heads(attended)), weights
+
+    def _require_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> None:
+        d_model = self.q_proj.in_features
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            if x.ndim != 3 or x.shape[-1] != d_model:
+                raise ValueError(
+                    f"{name} must have shape (batch, length, {d_model}), got {tuple(x.shape)}"
+                )
+        if key.shape != value.shape or query.shape[0] != key.shape[0]:
+            raise ValueError(
+                "query, key and value must share the batch, key and value the length, "
+                f"got {tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}"
+            )
+
+
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    """Cut the features of each token into `num_heads` slices, one a head.
+
+    Args:
+        x: (B, T, D).
+        num_heads: H, divides D.
+
+    Returns:
+        (B, H, T, K) with K = D/H, a view; head h holds features h*K .. (h+1)*K - 1 of every token.
+
+    Raises:
+        ValueError: if `num_heads` does not divide D.
+    """
+    if num_heads < 1 or x.shape[-1] % num_heads:
+        raise ValueError(f"num_heads must divide D, got D={x.shape[-1]}, num_heads={num_heads}")
+    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """Undo :func:`split_heads`: lay the heads' results for each token side by side.
+
+    Args:
+        x: (B, H, T, K).
+
+    Returns:
+        (B, T, H*K).
+    """
+    return x.transpose(1, 2).flatten(start_dim=2)
+
+
+@contextmanager
+def record_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
+    """Keep the attention weights of every forward pass made inside the ``with`` block.
+
+    The model's results stay the same; only the path is the one that writes the weights out.
+
+    Args:
+        model: any module that holds :class:`MultiHeadAttention` modules.
+
+    Yields:
+        A dict from module name to (B, H, T, S) weights of the latest pass, detached.
+    """
+    recorded: dict[str, Tensor] = {}
+
+    def ask_for_weights(
+        module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return args, {**kwargs, "need_weights": True}
+
+    handles = []
+    for name, module in model.named_modules():
+        if isinstance(module, MultiHeadAttention):
+
+            def keep(
+                module: nn.Module, args: Any, output: tuple[Tensor, Tensor], name: str = name
+            ) -> Tensor:
+                attended, recorded[name] = output[0], output[1].detach()
+                return attended
+
+            handles.append(module.register_forward_pre_hook(ask_for_weights, with_kwargs=True))
+            handles.append(module.register_forward_hook(keep))
+    try:
+        yield recorded
+    finally:
+        for handle in handles:
+            handle.remove()

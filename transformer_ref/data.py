@@ -1,0 +1,91 @@
+"""Data: the CMU Pronouncing Dictionary, as it ships with the package."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+Split = Literal["train", "dev", "test"]
+Entry = tuple[str, list[list[str]]]
+
+CMUDICT_PATH = Path(__file__).parent / "assets" / "cmudict" / "cmudict.dict.xz"
+
+LETTERS: Sequence[str] = "abcdefghijklmnopqrstuvwxyz'"
+PHONEMES: Sequence[str] = (  # noqa: SIM905 (a literal would take 39 lines)
+    "AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG OW OY P R S SH T TH UH UW "
+    "V W Y Z ZH"
+).split()
+
+_WORD = re.compile(r"[a-z']+")
+_VARIANT = re.compile(r"\(\d+\)$")
+
+
+def _split_of(word: str) -> Split:
+    """Ten percent test, one percent dev, by a hash of the word: the same on every machine."""
+    bucket = int(hashlib.md5(word.encode(), usedforsecurity=False).hexdigest(), 16) % 100
+    return "test" if bucket < 10 else "dev" if bucket == 10 else "train"
+
+
+@cache
+def _read_cmudict(path: Path) -> dict[str, list[list[str]]]:
+    """Read the dictionary file: word to its distinct pronunciations without stress marks."""
+    try:
+        text = lzma.decompress(path.read_bytes()).decode("utf-8")
+    except FileNotFoundError as error:
+        raise OSError(
+            f"the CMU Pronouncing Dictionary is missing: {path} does not exist; "
+            "install transformer_ref again"
+        ) from error
+    except (lzma.LZMAError, EOFError, UnicodeDecodeError) as error:
+        raise OSError(f"the CMU Pronouncing Dictionary is damaged: {path}: {error}") from error
+    entries: dict[str, list[list[str]]] = {}
+    for line in text.splitlines():
+        name, *phonemes = line.partition("#")[0].split()
+        word = _VARIANT.sub("", name)
+        if not _WORD.fullmatch(word):
+            continue
+        pronunciation = [phoneme.rstrip("012") for phoneme in phonemes]
+        variants = entries.setdefault(word, [])
+        if pronunciation not in variants:
+            variants.append(pronunciation)
+    return entries
+
+
+def load_cmudict(split: Split) -> list[Entry]:
+    """Load one split of the CMU Pronouncing Dictionary, stress removed.
+
+    Words are those that match ``[a-z']+``, in the order of the file.
+    ``int(md5(word), 16) % 100`` decides the split: 0 to 9 test, 10 dev, the rest train;
+    111,134 / 1,266 / 12,526 words in train, dev and test.
+
+    Args:
+        split: "train", "dev" or "test".
+
+    Returns:
+        A list of (word, pronunciations); each pronunciation is a list of the 39 phoneme names.
+        Variants that differ only in stress are one.
+
+    Raises:
+        ValueError: on another `split`.
+        OSError: if the data file is missing or damaged; the message names it.
+
+    Source: Carnegie Mellon University, https://github.com/cmusphinx/cmudict;
+        the file's licence stands beside it.
+    """
+    if split not in ("train", "dev", "test"):
+        raise ValueError(f'split must be "train", "dev" or "test", got {split!r}')
+    return [
+        (word, [list(variant) for variant in variants])
+        for word, variants in _read_cmudict(CMUDICT_PATH).items()
+        if _split_of(word) == split
+    ]
+
+
+def cmudict_hash() -> str:
+    """Return the SHA-256 of the data file, for results files to say what they were measured on."""
+    return hashlib.sha256(CMUDICT_PATH.read_bytes()).hexdigest()

@@ -1,0 +1,91 @@
+"""Embeddings: a row of numbers for each token, and back from a row to a score for each token."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transformer_ref._validate import require_at_least_one, require_ids
+
+
+class TokenEmbedding(nn.Module):
+    """Look up a row for each id and multiply it by sqrt(D).
+
+    Args:
+        vocab_size: V.
+        d_model: D.
+        pad_id: the row of this id is zero and the look-up gives it no gradient; None for no such
+            row.
+        init_std: standard deviation of the first rows; None = 1/D.
+            With 1/sqrt(D) the scaled rows have unit variance, which learns faster.
+            But when the same matrix also makes the logits (weight tying) an untrained model then
+            copies its input, and the first loss is far above ln V; 1/D avoids that.
+
+    Raises:
+        ValueError: if a size is below 1 or `pad_id` is outside the vocabulary.
+
+    Source: Vaswani et al. 2017, section 3.4 (sqrt(d_model) and the shared matrix).
+    """
+
+    def __init__(
+        self, vocab_size: int, d_model: int, pad_id: int | None = 0, init_std: float | None = None
+    ) -> None:
+        super().__init__()
+        require_at_least_one(vocab_size=vocab_size, d_model=d_model)
+        if pad_id is not None and not 0 <= pad_id < vocab_size:
+            raise ValueError(f"pad_id must lie in 0..{vocab_size - 1}, got {pad_id}")
+        self.scale = math.sqrt(d_model)
+        self.init_std = 1.0 / d_model if init_std is None else init_std
+        self.embedding = nn.Embedding(vocab_size, d_model, padding_idx=pad_id)
+        self.reset_parameters()
+
+    @property
+    def weight(self) -> Tensor:
+        """The (V, D) matrix."""
+        return self.embedding.weight
+
+    def reset_parameters(self) -> None:
+        """Draw the rows anew, and put the padding row back to zero."""
+        nn.init.normal_(self.weight, std=self.init_std)
+        if self.embedding.padding_idx is not None:
+            nn.init.zeros_(self.weight.data[self.embedding.padding_idx])
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Embed token ids.
+
+        Args:
+            ids: (B, T) integer ids.
+
+        Returns:
+            (B, T, D) in the dtype of the weight.
+
+        Raises:
+            ValueError: if `ids` has another rank or dtype, or an id is outside the vocabulary.
+        """
+        require_ids("ids", ids, self.embedding.num_embeddings)
+        return self.embedding(ids) * self.scale
+
+
+def tied_logits(hidden: Tensor, weight: Tensor) -> Tensor:
+    """Score every token of the vocabulary with the embedding matrix itself.
+
+    Args:
+        hidden: (B, T, D) floating.
+        weight: (V, D), the same dtype.
+
+    Returns:
+        (B, T, V): hidden @ weight^T, without the sqrt(D) of the input side.
+
+    Raises:
+        ValueError: if the last axes differ.
+
+    Source: Press and Wolf 2017; Vaswani et al. 2017, section 3.4.
+    """
+    if hidden.shape[-1] != weight.shape[-1]:
+        raise ValueError(
+            f"hidden and weight must share their last axis, "
+            f"got {tuple(hidden.shape)} and {tuple(weight.shape)}"
+        )
+    return F.linear(hidden, weight)

@@ -1,0 +1,291 @@
+"""Grapheme to phoneme: the course's model, trained on the CMU dictionary; from letters to sounds.
+
+``python -m transformer_ref.g2p`` trains it again from scratch and writes its results file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_ref.attention import record_attention
+from transformer_ref.data import LETTERS, PHONEMES, Entry, Split, cmudict_hash, load_cmudict
+from transformer_ref.decoding import greedy_decode
+from transformer_ref.device import pick_device
+from transformer_ref.metrics import phoneme_error_rate, word_error_rate
+from transformer_ref.model import Transformer, TransformerConfig
+from transformer_ref.training import Example, Trainer, TrainingConfig, pad_batch
+from transformer_ref.vocabulary import Vocabulary
+
+CHECKPOINT = Path(__file__).parent / "assets" / "g2p"
+LETTER_VOCABULARY = Vocabulary(LETTERS)
+PHONEME_VOCABULARY = Vocabulary(PHONEMES)
+MAX_LEN = 64
+
+MODEL_CONFIG = TransformerConfig(
+    src_vocab_size=len(LETTER_VOCABULARY),
+    tgt_vocab_size=len(PHONEME_VOCABULARY),
+    d_model=128,
+    num_heads=4,
+    num_encoder_layers=3,
+    num_decoder_layers=3,
+    d_ff=512,
+    dropout=0.05,
+    max_len=MAX_LEN,
+    norm="pre",
+    pad_id=Vocabulary.pad_id,
+)
+TRAINING_CONFIG = TrainingConfig(epochs=32, precision="bfloat16")
+
+
+class Speller:
+    """A trained grapheme-to-phoneme model with its two vocabularies.
+
+    Args:
+        model: maps letters to phonemes; moved to `device`, put into eval mode.
+        device: None = :func:`transformer_ref.pick_device`.
+    """
+
+    letters = LETTER_VOCABULARY
+    phonemes = PHONEME_VOCABULARY
+
+    def __init__(self, model: Transformer, device: torch.device | None = None) -> None:
+        self.device = device or pick_device()
+        self.model = model.to(self.device).eval()
+
+    def source(self, words: Sequence[str]) -> Tensor:
+        """Turn words into a padded batch of letter ids.
+
+        Args:
+            words: lower-case words of the letters a to z and the apostrophe.
+
+        Returns:
+            (B, longest) int64 on the model's device.
+
+        Raises:
+            ValueError: naming a letter that is not in the vocabulary, or an empty word.
+        """
+        if any(not word for word in words):
+            raise ValueError("words must not be empty strings")
+        rows = [self.letters.encode(word) for word in words]
+        return pad_batch(rows, self.letters.pad_id).to(self.device)
+
+    def pronounce_all(self, words: Sequence[str], batch_size: int = 512) -> list[list[str]]:
+        """Pronounce many words by greedy decoding.
+
+        Args:
+            words: lower-case words.
+            batch_size: words decoded together; words of like length share a batch.
+
+        Returns:
+            One list of phonemes for each word, in the order of `words`.
+
+        Raises:
+            ValueError: as :meth:`source`.
+        """
+        order = sorted(range(len(words)), key=lambda index: len(words[index]))
+        pronunciations: list[list[str]] = [[] for _ in words]
+        for start in range(0, len(order), batch_size):
+            batch = order[start : start + batch_size]
+            ids = greedy_decode(
+                self.model,
+                self.source([words[index] for index in batch]),
+                self.phonemes.bos_id,
+                self.phonemes.eos_id,
+                max_len=MAX_LEN,
+            )
+            for index, row in zip(batch, ids.tolist(), strict=True):
+                pronunciations[index] = self.phonemes.decode(row)
+        return pronunciations
+
+    def pronounce(self, word: str) -> list[str]:
+        """Pronounce one lower-case word: its phonemes, stress left out."""
+        return self.pronounce_all([word])[0]
+
+    def attention(self, word: str) -> tuple[list[str], list[Tensor]]:
+        """Pronounce a word and keep where the decoder looked.
+
+        Args:
+            word: a lower-case word of S letters.
+
+        Returns:
+            The T predicted tokens, the end token included, and for each decoder layer the
+            cross-attention weights (H, T, S) with which they were predicted.
+        """
+        src = self.source([word])
+        pronunciation = self.pronounce(word)
+        ids = self.phonemes.encode(pronunciation, bos=True)
+        with torch.inference_mode(), record_attention(self.model) as recorded:
+            self.model(src, torch.tensor([ids], device=self.device))
+        layers = range(self.model.config.num_decoder_layers)
+        weights = [recorded[f"decoder.layers.{i}.cross_attention"][0].cpu() for i in layers]
+        return [*pronunciation, self.phonemes.tokens[self.phonemes.eos_id]], weights
+
+    def evaluate(self, entries: Sequence[Entry]) -> dict[str, float]:
+        """Score greedy pronunciations by the any-variant rule.
+
+        Args:
+            entries: words with their listed pronunciations.
+
+        Returns:
+            ``{"per": ..., "wer": ...}`` as fractions.
+
+        Raises:
+            ValueError: if `entries` is empty.
+        """
+        hypotheses = self.pronounce_all([word for word, _ in entries])
+        references = [variants for _, variants in entries]
+        return {
+            "per": phoneme_error_rate(hypotheses, references),
+            "wer": word_error_rate(hypotheses, references),
+        }
+
+
+def load_g2p(device: torch.device | None = None, folder: str | Path = CHECKPOINT) -> Speller:
+    """Load the trained model that ships with the package.
+
+    Args:
+        device: None = :func:`transformer_ref.pick_device`.
+        folder: another folder that :func:`train_g2p` wrote.
+
+    Returns:
+        The model with its vocabularies.
+
+    Raises:
+        OSError: if a file is missing or damaged.
+        ValueError: if config.json and the weights do not fit each other.
+    """
+    return Speller(Transformer.from_pretrained(folder), device)
+
+
+def make_examples(entries: Sequence[Entry]) -> list[Example]:
+    """Turn dictionary entries into training pairs, one for each listed variant.
+
+    Args:
+        entries: words with their listed pronunciations.
+
+    Returns:
+        Pairs of letter ids and phoneme ids, the latter with begin and end token.
+    """
+    return [
+        (LETTER_VOCABULARY.encode(word), PHONEME_VOCABULARY.encode(variant, bos=True, eos=True))
+        for word, variants in entries
+        for variant in variants
+    ]
+
+
+def train_g2p(
+    run_dir: str | Path,
+    model_config: TransformerConfig = MODEL_CONFIG,
+    training_config: TrainingConfig = TRAINING_CONFIG,
+    *,
+    device: torch.device | None = None,
+    limit: int | None = None,
+) -> dict[str, Any]:
+    """Train from scratch, or go on with the run in `run_dir`; then score dev and test.
+
+    Args:
+        run_dir: gets last.pt (to resume), config.json, model.safetensors and results.json.
+        model_config: the model.
+        training_config: the run.
+        device: None = :func:`transformer_ref.pick_device`.
+        limit: use only so many words of each split, to try things out.
+
+    Returns:
+        What results.json holds.
+
+    Raises:
+        ValueError: if `run_dir` holds a run with another config.
+        OSError: if a file there is damaged.
+    """
+    run_dir = Path(run_dir)
+    entries: dict[Split, list[Entry]] = {
+        split: load_cmudict(split)[:limit] for split in ("train", "dev", "test")
+    }
+    torch.manual_seed(training_config.seed)
+    model = Transformer(model_config)
+    trainer = Trainer(
+        model, make_examples(entries["train"]), training_config, run_dir=run_dir, device=device
+    )
+    speller = Speller(model, trainer.device)
+
+    def report(trainer: Trainer) -> None:
+        rates = speller.evaluate(entries["dev"])
+        mean = sum(trainer.losses[-trainer.steps_per_epoch :]) / trainer.steps_per_epoch
+        print(
+            f"epoch {trainer.epoch}: loss {mean:.4f}, "
+            f"dev PER {100 * rates['per']:.2f}%, WER {100 * rates['wer']:.2f}%",
+            flush=True,
+        )
+
+    trainer.train(on_epoch=report)
+    model.save_pretrained(run_dir)
+    results = {
+        "data": {"name": "CMU Pronouncing Dictionary", "sha256": cmudict_hash()},
+        "words": {split: len(words) for split, words in entries.items()},
+        "model": asdict(model_config),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "training": asdict(training_config),
+        "steps": trainer.step,
+        "loss_last_epoch": sum(trainer.losses[-trainer.steps_per_epoch :])
+        / trainer.steps_per_epoch,
+        "rule": "greedy decoding; nearest of the listed variants; stress removed",
+        "dev": speller.evaluate(entries["dev"]),
+        "test": speller.evaluate(entries["test"]),
+        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "device": str(trainer.device),
+    }
+    write_json(run_dir / "results.json", results)
+    return results
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write `content` as JSON, whole or not at all."""
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    os.replace(unfinished, path)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; see ``python -m transformer_ref.g2p --help``."""
+    parser = argparse.ArgumentParser(prog="python -m transformer_ref.g2p", description=__doc__)
+    parser.add_argument("--run-dir", type=Path, default=Path("runs/g2p"), help="where the run lies")
+    parser.add_argument("--epochs", type=int, default=TRAINING_CONFIG.epochs)
+    parser.add_argument("--seed", type=int, default=TRAINING_CONFIG.seed)
+    parser.add_argument("--limit", type=int, help="use only so many words of each split")
+    parser.add_argument("--device", type=torch.device, help="default: the fastest there is")
+    options = parser.parse_args(arguments)
+    config = replace(TRAINING_CONFIG, epochs=options.epochs, seed=options.seed)
+    try:
+        results = train_g2p(
+            options.run_dir, training_config=config, device=options.device, limit=options.limit
+        )
+    except KeyboardInterrupt:
+        print(
+            f"interrupted; the last checkpoint is in {options.run_dir}, "
+            "and the same command goes on from there",
+            file=sys.stderr,
+        )
+        return 130
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for split in ("dev", "test"):
+        rates = results[split]
+        print(f"{split}: PER {100 * rates['per']:.2f}%, WER {100 * rates['wer']:.2f}%")
+    print(f"written: {options.run_dir}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

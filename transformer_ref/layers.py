@@ -1,0 +1,160 @@
+"""Layers: the feed-forward network, and one block of the encoder and of the decoder.
+
+Source: Vaswani et al. 2017, sections 3.1 and 3.3; for ``norm="pre"`` Xiong et al. 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transformer_ref._validate import require_at_least_one, require_probability
+from transformer_ref.attention import MultiHeadAttention
+
+Norm = Literal["post", "pre"]
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with a ReLU between them, the same for every token.
+
+    Args:
+        d_model: D.
+        d_ff: size of the hidden layer, 4 D in the paper.
+        dropout: rate inside, after the ReLU.
+
+    Raises:
+        ValueError: on a size below 1 or a rate outside [0, 1).
+
+    Source: Vaswani et al. 2017, equation 2.
+    """
+
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        require_at_least_one(d_model=d_model, d_ff=d_ff)
+        require_probability(dropout=dropout)
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+        for linear in (self.linear1, self.linear2):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (..., D) to (..., D), each token by itself."""
+        return self.linear2(self.dropout(F.relu(self.linear1(x))))
+
+
+class _Block(nn.Module):
+    """What encoder and decoder layers share: where the norm and the residual sum stand."""
+
+    def __init__(self, d_model: int, dropout: float, norm: Norm) -> None:
+        super().__init__()
+        if norm not in ("post", "pre"):
+            raise ValueError(f'norm must be "post" or "pre", got {norm!r}')
+        require_at_least_one(d_model=d_model)
+        require_probability(dropout=dropout)
+        self.norm = norm
+        self.dropout = nn.Dropout(dropout)
+
+    def _add(self, x: Tensor, norm: nn.LayerNorm, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Post: norm(x + f(x)). Pre: x + f(norm(x)). Dropout stands before the sum."""
+        if self.norm == "post":
+            return norm(x + self.dropout(sublayer(x)))
+        return x + self.dropout(sublayer(norm(x)))
+
+
+class EncoderLayer(_Block):
+    """Self-attention, then the feed-forward network, each inside a residual sum.
+
+    Args:
+        d_model: D.
+        num_heads: H, divides D.
+        d_ff: hidden size of the feed-forward network.
+        dropout: one rate for attention weights, feed-forward and residual sums.
+        norm: "post" (paper) or "pre".
+
+    Raises:
+        ValueError: on sizes that do not fit, a rate outside [0, 1) or another `norm`.
+    """
+
+    def __init__(
+        self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.0, norm: Norm = "post"
+    ) -> None:
+        super().__init__(d_model, dropout, norm)
+        self.self_attention = MultiHeadAttention(d_model, num_heads, dropout)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None, is_causal: bool = False) -> Tensor:
+        """Transform a sequence.
+
+        Args:
+            x: (B, S, D) floating.
+            mask: bool, broadcasts to (B, H, S, S); True = may attend.
+            is_causal: position t sees 0..t only; instead of `mask`, and cheaper.
+
+        Returns:
+            (B, S, D).
+
+        Raises:
+            ValueError: if a shape or the mask does not fit.
+        """
+        x = self._add(
+            x, self.norm1, lambda y: self.self_attention(y, y, y, mask, is_causal=is_causal)
+        )
+        return self._add(x, self.norm2, self.feed_forward)
+
+
+class DecoderLayer(_Block):
+    """Masked self-attention, cross-attention to the memory, feed-forward.
+
+    Args:
+        d_model: D.
+        num_heads: H, divides D.
+        d_ff: hidden size of the feed-forward network.
+        dropout: one rate for attention weights, feed-forward and residual sums.
+        norm: "post" (paper) or "pre"; pre-norm leaves the memory as it is.
+
+    Raises:
+        ValueError: on sizes that do not fit, a rate outside [0, 1) or another `norm`.
+    """
+
+    def __init__(
+        self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.0, norm: Norm = "post"
+    ) -> None:
+        super().__init__(d_model, dropout, norm)
+        self.self_attention = MultiHeadAttention(d_model, num_heads, dropout)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.norm3 = nn.LayerNorm(d_model)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Transform the target so far, looking at the encoded source.
+
+        Args:
+            x: (B, T, D) floating.
+            memory: (B, S, D), the output of the last encoder layer.
+            tgt_mask: bool, broadcasts to (B, H, T, T); True = may attend. None = all.
+            memory_mask: bool, broadcasts to (B, H, T, S); True = may attend. None = all.
+
+        Returns:
+            (B, T, D).
+
+        Raises:
+            ValueError: if a shape or a mask does not fit.
+        """
+        x = self._add(x, self.norm1, lambda y: self.self_attention(y, y, y, tgt_mask))
+        x = self._add(x, self.norm2, lambda y: self.cross_attention(y, memory, memory, memory_mask))
+        return self._add(x, self.norm3, self.feed_forward)

@@ -1,0 +1,92 @@
+"""Masks: which key each query may attend to, and the softmax that obeys them.
+
+A mask is boolean and True means "may attend", as in ``F.scaled_dot_product_attention``.
+It broadcasts against attention scores of shape (B, H, T, S).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from transformer_ref._validate import require_ids, require_mask
+
+
+def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
+    """Say which keys are real tokens and which only fill up the batch.
+
+    Args:
+        ids: (B, S) integer token ids.
+        pad_id: the id that fills short rows.
+
+    Returns:
+        (B, 1, 1, S) bool, False at padding. It hides key columns, never query rows.
+
+    Raises:
+        ValueError: if `ids` is not a 2-D integer tensor.
+
+    Source: none in the paper, which names the causal mask only; this one is the price of batches.
+    """
+    require_ids("ids", ids)
+    return (ids != pad_id)[:, None, None, :]
+
+
+def causal_mask(length: int, device: torch.device | str | None = None) -> Tensor:
+    """Let each position see itself and what came before it.
+
+    Args:
+        length: T, at least 1.
+        device: where to make the mask; give the batch's device.
+
+    Returns:
+        (1, 1, T, T) bool, True on and below the diagonal.
+
+    Raises:
+        ValueError: if `length` is below 1.
+
+    Source: Vaswani et al. 2017, section 3.2.3, third use of attention.
+    """
+    if length < 1:
+        raise ValueError(f"length must be at least 1, got {length}")
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
+
+
+def target_mask(ids: Tensor, pad_id: int) -> Tensor:
+    """Combine the padding mask and the causal mask of a decoder's input.
+
+    Args:
+        ids: (B, T) integer token ids.
+        pad_id: the id that fills short rows.
+
+    Returns:
+        (B, 1, T, T) bool on the device of `ids`.
+
+    Raises:
+        ValueError: if `ids` is not a 2-D integer tensor.
+    """
+    return padding_mask(ids, pad_id) & causal_mask(ids.shape[1], device=ids.device)
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Softmax over the last axis, over the allowed keys only.
+
+    Blocked scores become the lowest finite number of their dtype, and their weights exactly 0.
+    With -inf a row that may see nothing would be 0/0 = NaN; here it is all zeros,
+    in the value and in the gradient, in float16 as well.
+
+    Args:
+        scores: (..., T, S) floating.
+        mask: bool, broadcasts to `scores`; True = may attend. None = everything may be seen.
+
+    Returns:
+        (..., T, S) weights in the dtype of `scores`.
+        Rows sum to 1, or to 0 where nothing may be seen.
+
+    Raises:
+        ValueError: if `mask` is not boolean or does not broadcast to `scores`.
+    """
+    if mask is None:
+        return scores.softmax(dim=-1)
+    require_mask("mask", mask, scores.shape, scores.device)
+    lowest = torch.finfo(scores.dtype).min
+    return scores.masked_fill(~mask, lowest).softmax(dim=-1).masked_fill(~mask, 0.0)
