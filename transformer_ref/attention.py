@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer_ref._validate import require_at_least_one, require_mask, require_probability
+from transformer_ref.cache import FixedCache, GrowingCache
 from transformer_ref.masks import causal_mask, masked_softmax
 
 
@@ -161,6 +162,7 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,
         need_weights: bool = False,
         is_causal: bool = False,
+        cache: GrowingCache | FixedCache | None = None,
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Attend from `query` to `key` and `value`.
 
@@ -171,6 +173,7 @@ class MultiHeadAttention(nn.Module):
             mask: bool, broadcasts to (B, H, T, S); True = may attend.
             need_weights: also return the weights, by the path that writes them out.
             is_causal: position t sees 0..t only; instead of `mask`, and cheaper.
+            cache: keys and values of earlier calls; S then counts the cached tokens too.
 
         Returns:
             (B, T, D), or with `need_weights` the pair of it and the weights (B, H, T, S).
@@ -180,8 +183,10 @@ class MultiHeadAttention(nn.Module):
         """
         self._require_inputs(query, key, value)
         q = split_heads(self.q_proj(query), self.num_heads)
-        k = split_heads(self.k_proj(key), self.num_heads)
-        v = split_heads(self.v_proj(value), self.num_heads)
+        if cache is None:
+            k, v = self._project(key, value)
+        else:
+            k, v = cache.update(self._project, key, value)
         dropout_p = self.dropout if self.training else 0.0
         if not need_weights:
             attended = fused_attention(q, k, v, mask, dropout_p=dropout_p, is_causal=is_causal)
@@ -191,6 +196,12 @@ class MultiHeadAttention(nn.Module):
             mask = causal_mask(query.shape[1], device=query.device)
         attended, weights = scaled_dot_product_attention(q, k, v, mask, dropout_p=dropout_p)
         return self.out_proj(merge_heads(attended)), weights
+
+    def _project(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        return (
+            split_heads(self.k_proj(key), self.num_heads),
+            split_heads(self.v_proj(value), self.num_heads),
+        )
 
     def _require_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> None:
         d_model = self.q_proj.in_features

@@ -8,13 +8,19 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from transformer_ref.cache import KVCache
 from transformer_ref.masks import padding_mask
 from transformer_ref.model import Transformer
 
 
 @torch.inference_mode()
 def greedy_decode(
-    model: Transformer, src: Tensor, bos_id: int, eos_id: int, max_len: int
+    model: Transformer,
+    src: Tensor,
+    bos_id: int,
+    eos_id: int,
+    max_len: int,
+    use_cache: bool = True,
 ) -> Tensor:
     """Append the likeliest next token until every row has ended or `max_len` is reached.
 
@@ -24,6 +30,8 @@ def greedy_decode(
         bos_id: the token that every answer starts with.
         eos_id: the token that ends a row.
         max_len: the longest answer, begin and end token counted.
+        use_cache: keep keys and values of earlier tokens; False runs the whole prefix again for
+            each token, which gives the same tokens more slowly.
 
     Returns:
         (B, <= max_len) int64: begin token, tokens, end token if it came, then padding.
@@ -41,19 +49,23 @@ def greedy_decode(
     was_training = model.training
     model.eval()
     try:
-        return _greedy(model, src, bos_id, eos_id, max_len)
+        return _greedy(model, src, bos_id, eos_id, max_len, use_cache)
     finally:
         model.train(was_training)
 
 
-def _greedy(model: Transformer, src: Tensor, bos_id: int, eos_id: int, max_len: int) -> Tensor:
+def _greedy(
+    model: Transformer, src: Tensor, bos_id: int, eos_id: int, max_len: int, use_cache: bool
+) -> Tensor:
     pad_id = model.config.pad_id
     src_mask = padding_mask(src, pad_id)
     memory = model.encode(src, src_mask)
+    cache = KVCache(model.config.num_decoder_layers) if use_cache else None
     ids = torch.full((len(src), 1), bos_id, dtype=torch.int64, device=src.device)
     finished = torch.zeros(len(src), dtype=torch.bool, device=src.device)
     while ids.shape[1] < max_len and not finished.all():
-        logits = model.decode(ids, memory, memory_mask=src_mask)[:, -1]
+        unread = ids[:, cache.length :] if cache is not None else ids
+        logits = model.decode(unread, memory, memory_mask=src_mask, cache=cache)[:, -1]
         following = logits.argmax(dim=-1).masked_fill(finished, pad_id)
         ids = torch.cat((ids, following[:, None]), dim=1)
         finished |= following == eos_id

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from transformer_ref._validate import require_at_least_one, require_probability
 from transformer_ref.attention import MultiHeadAttention
+from transformer_ref.cache import LayerCache
 
 Norm = Literal["post", "pre"]
 
@@ -140,6 +141,7 @@ class DecoderLayer(_Block):
         memory: Tensor,
         tgt_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
+        cache: LayerCache | None = None,
     ) -> Tensor:
         """Transform the target so far, looking at the encoded source.
 
@@ -148,6 +150,7 @@ class DecoderLayer(_Block):
             memory: (B, S, D), the output of the last encoder layer.
             tgt_mask: bool, broadcasts to (B, H, T, T); True = may attend. None = all.
             memory_mask: bool, broadcasts to (B, H, T, S); True = may attend. None = all.
+            cache: keys and values of earlier calls; `x` then holds the new tokens only.
 
         Returns:
             (B, T, D).
@@ -155,6 +158,12 @@ class DecoderLayer(_Block):
         Raises:
             ValueError: if a shape or a mask does not fit.
         """
-        x = self._add(x, self.norm1, lambda y: self.self_attention(y, y, y, tgt_mask))
-        x = self._add(x, self.norm2, lambda y: self.cross_attention(y, memory, memory, memory_mask))
+        own = cache.self_attention if cache is not None else None
+        cross = cache.cross_attention if cache is not None else None
+        x = self._add(x, self.norm1, lambda y: self.self_attention(y, y, y, tgt_mask, cache=own))
+        x = self._add(
+            x,
+            self.norm2,
+            lambda y: self.cross_attention(y, memory, memory, memory_mask, cache=cross),
+        )
         return self._add(x, self.norm3, self.feed_forward)

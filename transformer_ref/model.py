@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from transformer_ref._validate import require_at_least_one, require_ids, require_probability
+from transformer_ref.cache import KVCache
 from transformer_ref.embeddings import TokenEmbedding, tied_logits
 from transformer_ref.layers import DecoderLayer, EncoderLayer, Norm
 from transformer_ref.masks import padding_mask, target_mask
@@ -131,10 +132,12 @@ class Decoder(nn.Module):
         memory: Tensor,
         tgt_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
+        cache: KVCache | None = None,
     ) -> Tensor:
         """Map embedded tokens (B, T, D) and the memory (B, S, D) to hidden states (B, T, D)."""
-        for layer in self.layers:
-            x = layer(x, memory, tgt_mask, memory_mask)
+        for index, layer in enumerate(self.layers):
+            layer_cache = cache.layers[index] if cache is not None else None
+            x = layer(x, memory, tgt_mask, memory_mask, layer_cache)
         return self.norm(x)
 
 
@@ -200,14 +203,16 @@ class Transformer(nn.Module, PyTorchModelHubMixin):
         memory: Tensor,
         tgt_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
+        cache: KVCache | None = None,
     ) -> Tensor:
         """Score the token after each position of the target so far.
 
         Args:
-            tgt: (B, T) integer ids, starting with the begin token.
+            tgt: (B, T) integer ids from the begin token on; with a `cache` the new ones only.
             memory: (B, S, D) from :meth:`encode`.
             tgt_mask: bool, broadcasts to (B, H, T, T). None = causal, and no padding keys.
             memory_mask: bool, broadcasts to (B, H, T, S). None = all, padding too.
+            cache: what earlier calls with the same memory have computed; it is extended.
 
         Returns:
             logits (B, T, V).
@@ -216,10 +221,14 @@ class Transformer(nn.Module, PyTorchModelHubMixin):
             ValueError: on ids out of the vocabulary, T above max_len, or a mask that does not fit.
         """
         require_ids("tgt", tgt, self.config.tgt_vocab_size)
+        offset = cache.length if cache is not None else 0
+        x = self.tgt_positions(self.tgt_embedding(tgt), offset)
+        so_far = cache.extend(tgt) if cache is not None else tgt
         if tgt_mask is None:
-            tgt_mask = target_mask(tgt, self.config.pad_id)
-        x = self.tgt_positions(self.tgt_embedding(tgt))
-        return tied_logits(self.decoder(x, memory, tgt_mask, memory_mask), self.output_proj.weight)
+            tgt_mask = target_mask(so_far, self.config.pad_id)[:, :, offset:]
+        return tied_logits(
+            self.decoder(x, memory, tgt_mask, memory_mask, cache), self.output_proj.weight
+        )
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Score all target positions in one pass (teacher forcing), with masks made from pad_id.
