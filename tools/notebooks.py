@@ -200,7 +200,6 @@ def normalise_output(output: NotebookNode, count: int | None) -> None:
             if mime.startswith("image/") or "jupyter.widget" in mime:
                 del output.data[mime]
         output.metadata = NotebookNode()
-    output.pop("transient", None)
     if output.output_type == "execute_result":
         output.execution_count = count
 

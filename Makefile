@@ -1,0 +1,77 @@
+# Everything that is done with this repository; `make help` lists it.
+#
+#   PYTHON=python3.13        the Python that makes the environment (3.11 to 3.14)
+#   TORCH_INDEX=https://...  a package index for torch, to choose a CPU or a CUDA build
+#   PORT=8000                where `make serve` serves the site
+
+PYTHON ?= python3
+PORT ?= 8000
+TORCH_INDEX ?=
+STAGES ?=
+ARGS ?=
+
+VENV := .venv
+READY := $(VENV)/.complete
+RUN := $(VENV)/bin/python
+
+# nbgrader starts `alembic` by its name, and Jupyter its own commands.
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export TORCH_INDEX
+
+.DEFAULT_GOAL := help
+.PHONY: help setup book serve test lab format notebooks exercises lint lock train bench \
+        grader-report linkcheck clean
+
+help: ## list the targets
+	@echo "make TARGET, where TARGET is one of:"
+	@awk -F ":.*## " "/^[a-z-]+:.*## / { printf \"  %-15s %s\\n\", \$$1, \$$2 }" $(MAKEFILE_LIST)
+
+# Written last by the bootstrap, so that a half-made environment is never taken for a good one.
+$(READY): requirements.lock pyproject.toml tools/bootstrap.py tools/environment.py
+	@$(PYTHON) tools/bootstrap.py --venv $(VENV)
+
+setup: $(READY) ## make or update the environment in .venv from requirements.lock
+
+book: $(READY) ## build the site into _build/html, executing the chapters that changed
+	@$(RUN) -m tools.build_book $(ARGS)
+
+serve: book ## serve the built site on http://localhost:8000 (PORT=...)
+	@$(RUN) -m http.server --directory _build/html --bind 127.0.0.1 $(PORT)
+
+test: $(READY) ## run all tests, or some: make test STAGES="lint package"
+	@$(RUN) -m tools.run_tests $(STAGES)
+
+lab: $(READY) ## copy new exercises into my-work/ and open JupyterLab there
+	@$(RUN) -m tools.lab $(ARGS)
+
+format: $(READY) ## format the code and normalise the notebooks
+	@$(RUN) -m ruff check --fix --quiet || true
+	@$(RUN) -m ruff format --quiet
+	@$(RUN) -m tools.notebooks format
+
+notebooks: $(READY) ## run chapters and solutions and keep their outputs (ARGS=book/x.ipynb)
+	@$(RUN) -m tools.notebooks execute $(ARGS)
+
+exercises: $(READY) ## make exercises/ from solutions/
+	@$(RUN) -m tools.exercises $(ARGS)
+
+lint: $(READY) ## ruff, mypy, and the form of the notebooks
+	@$(RUN) -m tools.run_tests lint
+
+lock: $(READY) ## make requirements.lock from pyproject.toml (ARGS=--upgrade for newer versions)
+	@$(RUN) -m uv pip compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(ARGS)
+
+train: $(READY) ## train the grapheme-to-phoneme model from scratch (ARGS=--help for choices)
+	@$(RUN) -m transformer_ref.g2p $(ARGS)
+
+bench: $(READY) ## measure speed against peers and write the results
+	@$(RUN) -m benchmarks $(ARGS)
+
+grader-report: $(READY) ## print how often the checks are wrong, task by task
+	@$(RUN) -m transformer_ref.checks.report $(ARGS)
+
+linkcheck: $(READY) ## ask every external address in the book whether it is there
+	@$(RUN) -m tools.build_book --linkcheck
+
+clean: ## remove what was built, and keep .venv, my-work/ and runs/
+	rm -rf _build .mypy_cache .pytest_cache .ruff_cache build *.egg-info

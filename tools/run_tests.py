@@ -1,0 +1,130 @@
+"""Run every stage of the tests: `python -m tools.run_tests [stage ...]`.
+
+Every stage runs even when an earlier one failed.  The summary at the end gives the time of each;
+the exit status is 0 only when all of them passed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tools import chromium
+from tools.notebooks import CELL_TIMEOUT, EXECUTION_ENVIRONMENT
+
+ROOT = Path(__file__).resolve().parent.parent
+
+PASSED, FAILED, MISSING, SKIPPED = "passed", "FAILED", "NOT RUN", "left out"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A named part of the tests.
+
+    Attributes:
+        name: how the summary and the command line call it.
+        commands: run one after the other, all of them; each without the Python in front.
+        environment: what is set for them besides what is set already.
+        browser: whether the stage needs Chromium.
+    """
+
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    browser: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a stage: one of the words above, and the seconds that it took."""
+
+    stage: Stage
+    word: str
+    seconds: float
+
+
+PYTEST = ("-m", "pytest", "-q")
+NBVAL = ("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}")
+
+LINT = Stage(
+    "lint",
+    (
+        ("-m", "ruff", "check"),
+        ("-m", "ruff", "format", "--check"),
+        ("-m", "mypy"),
+        ("-m", "tools.notebooks", "check"),
+    ),
+)
+STAGES = (
+    LINT,
+    Stage("house", ((*PYTEST, "tests/house"),)),
+    Stage("package", ((*PYTEST, "tests/package"),)),
+    Stage("checks", ((*PYTEST, "tests/checks"),)),
+    Stage("exercises", ((*PYTEST, "tests/notebooks"),)),
+    Stage("notebooks", ((*PYTEST, *NBVAL, "book", "solutions"),), EXECUTION_ENVIRONMENT),
+    Stage("book", (("-m", "tools.build_book"),), EXECUTION_ENVIRONMENT),
+    Stage("site", ((*PYTEST, "tests/site", "-m", "not browser"),)),
+    Stage("browser", ((*PYTEST, "tests/site", "-m", "browser"),), browser=True),
+)
+
+
+def run_command(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
+    """Run Python with arguments in the root of the repository; return whether it passed."""
+    print(f"$ python {' '.join(arguments)}", flush=True)
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}).returncode == 0
+
+
+def browser_is_there(environ: Mapping[str, str]) -> bool:
+    """Say whether Chromium is there; in CI, install it first when it is not."""
+    if chromium.find() is None and environ.get("CI") == "true":
+        chromium.install()
+    return chromium.find() is not None
+
+
+def run_stage(stage: Stage, environ: Mapping[str, str]) -> Outcome:
+    """Run one stage, all of its commands, and time it."""
+    print(f"\n=== {stage.name} ===", flush=True)
+    start = time.monotonic()
+    if stage.browser and environ.get("SKIP_BROWSER") == "1":
+        word = SKIPPED
+    elif stage.browser and not browser_is_there(environ):
+        word = MISSING
+    else:
+        passed = [run_command(command, stage.environment) for command in stage.commands]
+        word = PASSED if all(passed) else FAILED
+    return Outcome(stage, word, time.monotonic() - start)
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """Return the table of the stages, and below it what the user must do about a missing one."""
+    lines = ["", "=== summary ==="]
+    lines += [f"{o.stage.name:<12}{o.word:<10}{o.seconds:8.1f} s" for o in outcomes]
+    lines.append(f"{'all':<22}{sum(o.seconds for o in outcomes):8.1f} s")
+    if any(outcome.word == MISSING for outcome in outcomes):
+        lines += ["", chromium.HOW_TO_GET_IT]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
+    """Run the command line; return the exit status."""
+    names = [stage.name for stage in STAGES]
+    parser = argparse.ArgumentParser(prog="python -m tools.run_tests", description=__doc__)
+    parser.add_argument("stages", nargs="*", help=f"of {', '.join(names)}; all when left out")
+    wanted = parser.parse_args(arguments).stages
+    if unknown := sorted(set(wanted) - set(names)):
+        parser.error(f"unknown stage {', '.join(unknown)}; expected some of {', '.join(names)}")
+    chosen = [stage for stage in STAGES if not wanted or stage.name in wanted]
+    outcomes = [run_stage(stage, environ) for stage in chosen]
+    print(summary(outcomes))
+    return 0 if all(outcome.word in (PASSED, SKIPPED) for outcome in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
