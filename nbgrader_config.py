@@ -35,6 +35,9 @@ c.CourseDirectory.release_directory = "exercises"
 c.CourseDirectory.submitted_directory = "course/submitted"
 c.CourseDirectory.autograded_directory = "course/autograded"
 c.CourseDirectory.feedback_directory = "course/feedback"
+c.CourseDirectory.solution_directory = "course/solution"
+c.CourseDirectory.source_with_tests_directory = "course/source_with_tests"
+c.ZipCollectApp.downloaded_directory = "course/downloaded"
 c.CourseDirectory.db_url = f"sqlite:///{root / 'course' / 'gradebook.db'}"
 
 # What stands in an exercise where the solution was.
