@@ -77,6 +77,8 @@ def prepare_notebook(app: Sphinx, docname: str, source: list[str]) -> None:
     note = SOLUTION_NOTE if folder == "solutions" else EXERCISE_NOTE.format(docname=docname)
     title["source"] = "".join(title["source"]) + "\n" + note
     if folder == "solutions":
+        # The release has the same title; in the table of contents the two must differ.
+        title["source"] = re.sub(r"\A# (?:Exercises?: *)?", "# Solutions: ", title["source"])
         for cell in notebook["cells"]:
             fold_answer(cell)
     source[0] = json.dumps(notebook)
@@ -130,11 +132,12 @@ def require_api_pages(app: Sphinx, env: BuildEnvironment) -> None:
 def clean_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Leave out scripts and addresses that would not work.
+    """Leave out scripts and addresses that would not work, and mend one role.
 
     Jupyter Book loads sphinx-thebe on every page, which declares a constant twice (a console error)
     and names a CDN; the book has no live code.
     Without a base address, OpenGraph's page address would be wrong.
+    docutils gives the items of a bibliography a role that ARIA has dropped, inside a list.
     """
     context["script_files"] = [
         script for script in context["script_files"] if not is_thebe_script(script)
@@ -142,8 +145,12 @@ def clean_page(
     context["css_files"] = [
         style for style in context["css_files"] if "thebe" not in str(style.filename)
     ]
+    context["body"] = context.get("body", "").replace(
+        'role="doc-biblioentry"', 'role="listitem"'
+    )
     if not app.config.html_baseurl:
-        context["metatags"] = re.sub(r'<meta property="og:url"[^>]*>\n?', "", context["metatags"])
+        metatags = context.get("metatags", "")
+        context["metatags"] = re.sub(r'<meta property="og:url"[^>]*>\n?', "", metatags)
 
 
 def is_thebe_script(script: Any) -> bool:

@@ -18,7 +18,7 @@ from tools.inputs import EXECUTION_INPUTS, ROOT, SITE_INPUTS, digest
 
 SITE = ROOT / "_build" / "html"
 # jupyter-book adds `_build/html` to its output path by itself. The folder stays between builds,
-# so that Sphinx reads and writes only what changed.
+# so that Sphinx reads and executes only what changed.
 WORKSHOP = ROOT / "_build" / "workshop"
 STAGED = WORKSHOP / "_build" / "html"
 CACHES = WORKSHOP / "_build" / ".jupyter_cache"
@@ -106,6 +106,9 @@ def build(force: bool = False) -> int:
         return announce(start)
     # Taken before the build: a file that changes meanwhile makes the next build run again.
     inputs = digest(SITE_INPUTS)
+    # Sphinx never removes a page that is no longer in _toc.yml, such as a solution left out.
+    # What it has read and executed lies elsewhere and is used again.
+    shutil.rmtree(STAGED, ignore_errors=True)
     status = jupyter_book()
     if status:
         print("\nThe book was NOT built: the warnings and errors above are the reasons.")
