@@ -1,0 +1,113 @@
+"""What the course asks of students' code: one list of misconceptions with three uses.
+
+:func:`grade` judges an answer and names the mistake, :func:`check` does the same in a notebook.
+Grading has three steps with plain arrays between them: make the cases, run the answer on them in a
+process of its own, judge what came back.
+The list also tests the grader itself (``python -m transformer_ref.checks.report``) and gives the
+find-the-bug tasks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from transformer_ref.checks.judge import Result, judge, make_exam
+from transformer_ref.checks.registry import all_tasks, find_task
+from transformer_ref.checks.runner import run_answer, time_limit
+
+__all__ = ["Result", "check", "contract", "grade", "tasks"]
+
+
+def tasks() -> list[str]:
+    """List the keys of all tasks.
+
+    Returns:
+        like ``["attention.attention_scores", ...]``, in the order of the assignments.
+    """
+    return list(all_tasks())
+
+
+def contract(task: str) -> str:
+    """Say what a task asks for.
+
+    Args:
+        task: key of the task.
+
+    Returns:
+        the stub's signature, the contract in words, and what may not be called.
+
+    Raises:
+        KeyError: if there is no such task.
+    """
+    found = find_task(task)
+    forbidden = "\n".join(f"  {name}" for name in found.forbidden)
+    return f"{found.stub}\n\n{found.contract}\n\nMay not be called:\n{forbidden}"
+
+
+def grade(task: str, answer: Any, seed: int = 0, *, seconds: float | None = None) -> Result:
+    """Judge an answer to a task.
+
+    Args:
+        task: key of the task, like "attention.split_heads".
+        answer: the student's function or class.
+        seed: chooses shapes and numbers of the cases.
+        seconds: time limit; None takes TRANSFORMER_REF_CHECK_SECONDS, or 10.
+
+    Returns:
+        the result. Whatever the answer does (an exception, an endless loop, the end of its
+        process) is a result with a message and never an exception here.
+
+    Raises:
+        KeyError: if there is no such task; the message lists those there are.
+        ValueError: if the time limit is not above 0.
+    """
+    found = find_task(task)
+    limit = time_limit() if seconds is None else seconds
+    if not limit > 0:
+        raise ValueError(f"seconds must be above 0, got {seconds!r}")
+    # type() cannot be deceived and runs no code of the answer.
+    if found.kind == "class" and not issubclass(type(answer), type) and not callable(answer):
+        return _not_an_answer(task, f"expected the class itself, received {_kind(answer)}")
+    if not callable(answer):
+        return _not_an_answer(task, f"expected a function, received {_kind(answer)}")
+    if found.kind == "class" and issubclass(type(answer), torch.nn.Module):
+        return _not_an_answer(task, f"expected the class itself, received {_kind(answer)} object")
+    exam = make_exam(task, int(seed), torch.cuda.is_available())
+    outcomes, how = run_answer(found, answer, exam.cases, limit)
+    return judge(exam, outcomes, how, limit)
+
+
+def check(task: str, answer: Any, points: float, seed: int = 0) -> float:
+    """Judge an answer in a notebook: print the result and return the points.
+
+    Args:
+        task: key of the task.
+        answer: the student's function or class.
+        points: what a right answer is worth.
+        seed: chooses shapes and numbers of the cases.
+
+    Returns:
+        a plain float in [0, points], as the last value of a graded cell should be.
+
+    Raises:
+        KeyError: if there is no such task.
+        ValueError: if `points` is negative or not a number.
+    """
+    worth = float(points)
+    if not 0.0 <= worth < float("inf"):
+        raise ValueError(f"points must be a number from 0 up, got {points!r}")
+    result = grade(task, answer, seed)
+    earned = min(worth, max(0.0, worth * float(result.score)))
+    print(f"{result.message}\nPoints: {earned:g} of {worth:g}")
+    return earned
+
+
+def _not_an_answer(task: str, what: str) -> Result:
+    return Result(0.0, None, f"{task}: no points. {what}.", task)
+
+
+def _kind(answer: Any) -> str:
+    name = type(answer).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

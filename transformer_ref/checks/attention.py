@@ -1,0 +1,536 @@
+"""Checks of the assignment "attention": cases, properties, misconceptions, tasks.
+
+The misconceptions come from the notes that the course corrects, from tutorials that are widely
+read, and from the ways in which tests are known to be fooled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from transformer_ref import attention as reference
+from transformer_ref.checks import attention_mistakes as mistakes
+from transformer_ref.checks import recipes
+from transformer_ref.checks.task import Arrays, Case, Task
+
+FUSED = (
+    "torch.nn.functional.scaled_dot_product_attention",
+    "torch.nn.functional.multi_head_attention_forward",
+    "torch.nn.MultiheadAttention",
+    "torch.nn.TransformerEncoderLayer",
+    "torch.nn.TransformerDecoderLayer",
+    "torch.nn.TransformerEncoder",
+)
+LEAK = (
+    "the result changes when a key that the mask hides gets another content: hidden keys still "
+    "have weight. Look at what their scores are when the softmax sees them"
+)
+UNSTEADY = (
+    "the same call gave another result the second time: is something random, as dropout, or "
+    "remembered from call to call?"
+)
+
+
+# --- sizes and numbers ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of one case, all different unless said, so that a wrong axis shows."""
+
+    batch: int
+    heads: int
+    queries: int
+    keys: int
+    head_size: int
+    value_size: int
+
+    @property
+    def d_model(self) -> int:
+        """D = H * K."""
+        return self.heads * self.head_size
+
+
+def draw_sizes(rng: np.random.Generator, **fixed: int) -> Sizes:
+    """Draw six different sizes from 2 to 8, with fewer queries than keys.
+
+    Args:
+        rng: the source.
+        fixed: sizes that are given.
+
+    Returns:
+        the sizes.
+    """
+    batch, heads, head_size, value_size, *lengths = (
+        int(size) for size in rng.permutation(np.arange(2, 9))[:6]
+    )
+    drawn = Sizes(batch, heads, min(lengths), max(lengths), head_size, value_size)
+    return replace(drawn, **fixed)
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Draw standard normal numbers: scores of size one, at which no softmax saturates."""
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def padding(rng: np.random.Generator, sizes: Sizes) -> np.ndarray:
+    """(B, S): True for the first tokens of each sequence; at least one is seen, one hidden."""
+    lengths = rng.integers(1, sizes.keys, size=(sizes.batch, 1))
+    return np.arange(sizes.keys) < lengths
+
+
+def causal(sizes: Sizes) -> np.ndarray:
+    """(T, S): query t sees keys 0..t."""
+    return np.tril(np.ones((sizes.queries, sizes.keys), dtype=bool))
+
+
+def scattered(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """At random, each row with at least one seen and one hidden."""
+    mask = rng.random(shape) < 0.5
+    order = rng.random(shape).argsort(axis=-1)
+    np.put_along_axis(mask, order[..., :1], True, axis=-1)
+    np.put_along_axis(mask, order[..., 1:2], False, axis=-1)
+    return mask
+
+
+def make_mask(rng: np.random.Generator, kind: str, sizes: Sizes, axes: int) -> np.ndarray | None:
+    """Make a mask for scores with `axes` leading axes.
+
+    Args:
+        rng: the source.
+        kind: "padding" (B,1,1,S), "causal" (1,1,T,S), "square" (T,S), "target" (B,1,T,S), "none".
+        sizes: the case's.
+        axes: 0, 1 or 2; with fewer than 2 the mask loses its head axis, then its batch axis.
+
+    Returns:
+        a boolean array; every query sees at least one key.
+    """
+    if kind == "none":
+        return None
+    if kind == "square":
+        return scattered(rng, (sizes.queries, sizes.keys))
+    if kind == "padding":
+        mask = padding(rng, sizes)[:, None, None, :]
+    elif kind == "causal":
+        mask = causal(sizes)[None, None]
+    else:
+        mask = scattered(rng, (sizes.batch, 1, sizes.queries, sizes.keys))
+    return mask.reshape([mask.shape[0]] * min(axes, 1) + [1] * (axes - 1) + list(mask.shape[2:]))
+
+
+def label(arguments: dict[str, Any], dtype: str, layout: str = "contiguous") -> str:
+    """Describe a case by its arguments."""
+    parts = [
+        f"{name} {value.shape}" if isinstance(value, np.ndarray) else f"{name}={value}"
+        for name, value in arguments.items()
+    ]
+    if "mask" not in arguments and "value" in arguments:
+        parts.append("no mask")
+    return ", ".join([*parts, dtype, *([] if layout == "contiguous" else ["not contiguous"])])
+
+
+def named_apart(cases: list[Case]) -> list[Case]:
+    """Number the cases, so that no two have one name."""
+    return [
+        replace(case, name=f"[{number}] {case.name}") for number, case in enumerate(cases, start=1)
+    ]
+
+
+def with_gradients(case: Case, rng: np.random.Generator, shape: tuple[int, ...]) -> Case:
+    """Ask for gradients too, with a random cotangent of the result's shape."""
+    return replace(case, name=f"{case.name}, gradients", cotangent=normal(rng, shape, case.dtype))
+
+
+def followed(cases: list[Case], base: Case, changed: dict[str, Any], note: str, why: str) -> None:
+    """Add a case that must repeat the results of an earlier one."""
+    twin = replace(
+        base,
+        name=f"{base.name}, {note}",
+        arguments={**base.arguments, **changed},
+        same_as=base.name,
+        same_because=why,
+    )
+    cases.append(twin)
+
+
+# --- cases -----------------------------------------------------------------------------------
+
+
+def score_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of attention_scores: 0, 1, 2 and 3 leading axes, both dtypes, T != S."""
+    cases = []
+    for axes, dtype, layout in (
+        (0, "float32", "contiguous"),
+        (1, "float32", "contiguous"),
+        (2, "float32", "contiguous"),
+        (2, "float64", "contiguous"),
+        (2, "float32", "strided"),
+        (1, "float64", "strided"),
+        (3, "float32", "contiguous"),
+    ):
+        cases.append(_score_case(rng, draw_sizes(rng), axes, dtype, layout))
+    cases.append(_score_case(rng, draw_sizes(rng, batch=1, queries=1), 2, "float32", "contiguous"))
+    sizes = draw_sizes(rng)
+    square = replace(sizes, queries=sizes.keys)
+    cases.append(_score_case(rng, square, 1, "float64", "contiguous"))
+    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    for axes, dtype in ((1, "float32"), (2, "float64")):
+        sizes = draw_sizes(rng)
+        case = _score_case(rng, sizes, axes, dtype, "contiguous")
+        shape = (*case.arguments["query"].shape[:-1], sizes.keys)
+        cases.append(with_gradients(case, rng, shape))
+    return _numbered(cases)
+
+
+def _score_case(rng: np.random.Generator, sizes: Sizes, axes: int, dtype: str, layout: str) -> Case:
+    leading = (2, sizes.batch, sizes.heads)[3 - axes :] if axes == 3 else _leading(sizes, axes)
+    arguments = {
+        "query": normal(rng, (*leading, sizes.queries, sizes.head_size), dtype),
+        "key": normal(rng, (*leading, sizes.keys, sizes.head_size), dtype),
+    }
+    return Case(label(arguments, dtype, layout), arguments, layout=layout)
+
+
+def _leading(sizes: Sizes, axes: int) -> tuple[int, ...]:
+    return (sizes.batch, sizes.heads)[:axes]
+
+
+def _numbered(cases: list[Case]) -> list[Case]:
+    """Number the cases and keep what they say of each other."""
+    numbered = named_apart(cases)
+    names = {old.name: new.name for old, new in zip(cases, numbered, strict=True)}
+    return [
+        replace(case, same_as=names[case.same_as]) if case.same_as else case for case in numbered
+    ]
+
+
+AttendMaker = Callable[[np.random.Generator, Sizes, str, int, str, str], Case]
+
+
+def attend_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of scaled_dot_product_attention."""
+    return _attention_cases(rng, _attend_case, (0, 1, 2), "value_size")
+
+
+def module_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of MultiHeadAttention, with weights to copy in."""
+    return _attention_cases(rng, _module_case, (2, 2, 2), "d_model")
+
+
+def bug_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of the repaired multi_head_attention."""
+    return _attention_cases(rng, _bug_case, (2, 2, 2), "d_model")
+
+
+def _attention_cases(
+    rng: np.random.Generator, make: AttendMaker, axes: tuple[int, int, int], last: str
+) -> list[Case]:
+    """Make the cases that all three attention tasks share, from the simple to the odd.
+
+    Args:
+        rng: the source.
+        make: makes one case of the task.
+        axes: leading axes in the simple cases, for tasks that take any.
+        last: attribute of the sizes that is the last axis of the result.
+
+    Returns:
+        the cases.
+    """
+    few, some, full = axes
+    cases = [
+        make(rng, draw_sizes(rng), kind, leading, dtype, layout)
+        for kind, leading, dtype, layout in (
+            ("none", few, "float32", "contiguous"),
+            ("none", some, "float32", "contiguous"),
+            ("none", full, "float64", "contiguous"),
+            ("square", few, "float32", "contiguous"),
+            ("padding", full, "float32", "contiguous"),
+            ("causal", full, "float32", "contiguous"),
+            ("square", full, "float32", "contiguous"),
+            ("target", full, "float64", "contiguous"),
+            ("padding", some, "float64", "contiguous"),
+            ("padding", full, "float32", "strided"),
+        )
+    ]
+    cases += _corner_cases(rng, make, full)
+    followed(cases, cases[4], _behind_the_mask(cases[4]), "hidden keys changed", LEAK)
+    followed(cases, cases[5], _behind_the_mask(cases[5]), "hidden keys changed", LEAK)
+    followed(cases, cases[1], {"mask": None}, "asked again", UNSTEADY)
+    for kind, leading, dtype in (("padding", full, "float64"), ("none", some, "float32")):
+        sizes = draw_sizes(rng)
+        case = make(rng, sizes, kind, leading, dtype, "contiguous")
+        shape = (*case.arguments["query"].shape[:-1], getattr(sizes, last))
+        cases.append(with_gradients(case, rng, shape))
+    return _numbered(cases)
+
+
+def _corner_cases(rng: np.random.Generator, make: AttendMaker, full: int) -> list[Case]:
+    """One token, one head, and as many queries as keys, where a transposed mask would fit."""
+    sizes = draw_sizes(rng)
+    square = replace(sizes, queries=sizes.keys)
+    return [
+        make(rng, draw_sizes(rng, batch=1, queries=1), "padding", full, "float32", "contiguous"),
+        make(rng, draw_sizes(rng, heads=1), "target", full, "float32", "contiguous"),
+        make(rng, square, "padding", full, "float64", "contiguous"),
+        make(rng, square, "causal", full, "float32", "contiguous"),
+    ]
+
+
+def _behind_the_mask(case: Case) -> dict[str, Any]:
+    """Give the keys that no query may see another content, and a loud one."""
+    mask = case.arguments["mask"]
+    unseen = ~mask.any(axis=-2).reshape(mask.shape[0], -1)  # (B or 1, S)
+    changed = {}
+    for name, loudness in (("key", -1.5), ("value", 1000.0)):
+        old = case.arguments[name]
+        where = unseen.reshape(unseen.shape[0], *[1] * (old.ndim - 3), unseen.shape[1], 1)
+        changed[name] = np.where(where, loudness * old, old).astype(old.dtype)
+    return changed
+
+
+def _with_mask(
+    rng: np.random.Generator, arguments: dict[str, Any], kind: str, sizes: Sizes, axes: int
+) -> dict[str, Any]:
+    mask = make_mask(rng, kind, sizes, axes)
+    return arguments if mask is None else {**arguments, "mask": mask}
+
+
+def _attend_case(
+    rng: np.random.Generator, sizes: Sizes, kind: str, axes: int, dtype: str, layout: str
+) -> Case:
+    leading = _leading(sizes, axes)
+    arguments: dict[str, Any] = {
+        "query": normal(rng, (*leading, sizes.queries, sizes.head_size), dtype),
+        "key": normal(rng, (*leading, sizes.keys, sizes.head_size), dtype),
+        "value": normal(rng, (*leading, sizes.keys, sizes.value_size), dtype),
+    }
+    arguments = _with_mask(rng, arguments, kind, sizes, axes)
+    return Case(label(arguments, dtype, layout), arguments, layout=layout)
+
+
+def _sequences(rng: np.random.Generator, sizes: Sizes, dtype: str) -> dict[str, Any]:
+    return {
+        "query": normal(rng, (sizes.batch, sizes.queries, sizes.d_model), dtype),
+        "key": normal(rng, (sizes.batch, sizes.keys, sizes.d_model), dtype),
+        "value": normal(rng, (sizes.batch, sizes.keys, sizes.d_model), dtype),
+    }
+
+
+def _bug_case(
+    rng: np.random.Generator, sizes: Sizes, kind: str, axes: int, dtype: str, layout: str
+) -> Case:
+    arguments = {**_sequences(rng, sizes, dtype), "num_heads": sizes.heads}
+    arguments = _with_mask(rng, arguments, kind, sizes, axes)
+    return Case(label(arguments, dtype, layout), arguments, layout=layout)
+
+
+def _module_case(
+    rng: np.random.Generator, sizes: Sizes, kind: str, axes: int, dtype: str, layout: str
+) -> Case:
+    arguments = _with_mask(rng, _sequences(rng, sizes, dtype), kind, sizes, axes)
+    settings = {"d_model": sizes.d_model, "num_heads": sizes.heads}
+    name = f"d_model={sizes.d_model}, num_heads={sizes.heads}, {label(arguments, dtype, layout)}"
+    return Case(name, arguments, settings, _weights(rng, sizes.d_model, dtype), layout)
+
+
+def _weights(rng: np.random.Generator, d_model: int, dtype: str) -> Arrays:
+    """Weights that keep the variance of their input, with biases that show."""
+    weights: Arrays = {}
+    for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
+        square = normal(rng, (d_model, d_model), dtype) / np.sqrt(d_model)
+        weights[f"{name}.weight"] = square.astype(dtype)
+        weights[f"{name}.bias"] = (normal(rng, (d_model,), dtype) * 0.5).astype(dtype)
+    return weights
+
+
+def head_cases(rng: np.random.Generator, *, merged: bool) -> list[Case]:
+    """Cases of split_heads, or of merge_heads if `merged`."""
+    plans: list[tuple[dict[str, int], str, str]] = [
+        ({}, "float32", "contiguous"),
+        ({}, "float32", "contiguous"),
+        ({}, "float64", "contiguous"),
+        ({"batch": 1}, "float32", "contiguous"),
+        ({"queries": 1}, "float32", "contiguous"),
+        ({"heads": 1}, "float64", "contiguous"),
+        ({"head_size": 1}, "float32", "contiguous"),
+        ({"heads": 3, "queries": 3}, "float32", "contiguous"),
+        ({}, "float32", "strided"),
+    ]
+    cases = [
+        _head_case(rng, draw_sizes(rng, **fixed), dtype, layout, merged)
+        for fixed, dtype, layout in plans
+    ]
+    followed(cases, cases[1], {}, "asked again", UNSTEADY)
+    for dtype in ("float32", "float64"):
+        sizes = draw_sizes(rng)
+        case = _head_case(rng, sizes, dtype, "contiguous", merged)
+        cut = (sizes.batch, sizes.heads, sizes.queries, sizes.head_size)
+        whole = (sizes.batch, sizes.queries, sizes.d_model)
+        cases.append(with_gradients(case, rng, whole if merged else cut))
+    return _numbered(cases)
+
+
+def _head_case(
+    rng: np.random.Generator, sizes: Sizes, dtype: str, layout: str, merged: bool
+) -> Case:
+    if merged:
+        shape: tuple[int, ...] = (sizes.batch, sizes.heads, sizes.queries, sizes.head_size)
+        arguments: dict[str, Any] = {"x": normal(rng, shape, dtype)}
+    else:
+        shape = (sizes.batch, sizes.queries, sizes.d_model)
+        arguments = {"x": normal(rng, shape, dtype), "num_heads": sizes.heads}
+    return Case(label(arguments, dtype, layout), arguments, layout=layout)
+
+
+def split_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of split_heads."""
+    return head_cases(rng, merged=False)
+
+
+def merge_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of merge_heads."""
+    return head_cases(rng, merged=True)
+
+
+# --- properties ------------------------------------------------------------------------------
+
+
+def rows_sum_to_one(case: Case, values: Mapping[str, np.ndarray]) -> str | None:
+    """Say so if the weights of some query do not sum to one."""
+    sums = values["weights"].astype(np.float64).sum(axis=-1)
+    worst = sums.flat[np.abs(sums - 1.0).argmax()]
+    if abs(worst - 1.0) > 1e-4:
+        return (
+            f"the weights of a query should sum to 1 over the keys; here a row sums to {worst:.4g}"
+        )
+    return None
+
+
+def hidden_keys_weigh_nothing(case: Case, values: Mapping[str, np.ndarray]) -> str | None:
+    """Say so if a key that the mask hides has weight."""
+    mask = case.arguments.get("mask")
+    if mask is None:
+        return None
+    weights = values["weights"]
+    most = float(np.where(np.broadcast_to(mask, weights.shape), 0.0, np.abs(weights)).max())
+    if most > 1e-6:
+        return f"a key that the mask hides (False) has weight {most:.4g}, expected 0"
+    return None
+
+
+def output_is_weighted_value(case: Case, values: Mapping[str, np.ndarray]) -> str | None:
+    """Say so if output and weights do not belong together, though both have the right shape."""
+    implied = values["weights"].astype(np.float64) @ case.arguments["value"].astype(np.float64)
+    if np.abs(implied - values["output"]).max() > 1e-3 * max(1.0, np.abs(implied).max()):
+        return "the output is not what the returned weights make of the values"
+    return None
+
+
+# --- tasks -----------------------------------------------------------------------------------
+
+
+def _reference_multi_head(
+    query: Tensor, key: Tensor, value: Tensor, num_heads: int, mask: Tensor | None = None
+) -> Tensor:
+    q, k, v = (reference.split_heads(x, num_heads) for x in (query, key, value))
+    return reference.merge_heads(reference.scaled_dot_product_attention(q, k, v, mask)[0])
+
+
+EVERYWHERE = (
+    "Results keep the device and the floating dtype of the inputs. The arguments are not changed. "
+    "Gradients reach every input."
+)
+
+TASKS: tuple[Task, ...] = (
+    Task(
+        key="attention.attention_scores",
+        stub="attention_scores(query, key)",
+        contract=(
+            "query (..., T, K) and key (..., S, K), any leading axes; returns (..., T, S): "
+            f"q k^T / sqrt(K). {EVERYWHERE}"
+        ),
+        kind="function",
+        returns=("scores",),
+        reference=reference.attention_scores,
+        cases=score_cases,
+        forbidden=(*FUSED, "transformer_ref.attention.attention_scores"),
+        misconceptions=mistakes.SCORES,
+    ),
+    Task(
+        key="attention.scaled_dot_product_attention",
+        stub="scaled_dot_product_attention(query, key, value, mask=None)",
+        contract=(
+            "query (..., T, K), key (..., S, K), value (..., S, V); mask boolean, broadcasts to "
+            "(..., T, S), True = may attend; returns (output (..., T, V), weights (..., T, S)). "
+            f"Every query may see at least one key. {EVERYWHERE}"
+        ),
+        kind="function",
+        returns=("output", "weights"),
+        reference=reference.scaled_dot_product_attention,
+        cases=attend_cases,
+        properties=(rows_sum_to_one, hidden_keys_weigh_nothing, output_is_weighted_value),
+        forbidden=(*FUSED, "transformer_ref.attention.scaled_dot_product_attention"),
+        misconceptions=mistakes.ATTENTION,
+    ),
+    Task(
+        key="attention.split_heads",
+        stub="split_heads(x, num_heads)",
+        contract=(
+            "x (B, T, D), num_heads divides D; returns (B, H, T, K), head h holding the features "
+            f"h*K to (h+1)*K - 1 of every token. A view or a copy. {EVERYWHERE}"
+        ),
+        kind="function",
+        returns=("heads",),
+        reference=reference.split_heads,
+        cases=split_cases,
+        forbidden=(*FUSED, "transformer_ref.attention.split_heads"),
+        misconceptions=mistakes.SPLIT,
+    ),
+    Task(
+        key="attention.merge_heads",
+        stub="merge_heads(x)",
+        contract=f"x (B, H, T, K); returns (B, T, D), which undoes split_heads. {EVERYWHERE}",
+        kind="function",
+        returns=("merged",),
+        reference=reference.merge_heads,
+        cases=merge_cases,
+        forbidden=(*FUSED, "transformer_ref.attention.merge_heads"),
+        misconceptions=mistakes.MERGE,
+    ),
+    Task(
+        key="attention.MultiHeadAttention",
+        stub="class MultiHeadAttention(d_model, num_heads): forward(query, key, value, mask=None)",
+        contract=(
+            "an nn.Module with the linear layers q_proj, k_proj, v_proj, out_proj, all with bias; "
+            "query (B, T, D), key and value (B, S, D); mask boolean, broadcasts to (B, H, T, S), "
+            "True = may attend; returns (B, T, D). Judged in eval mode with weights copied in by "
+            f"name. Every query may see at least one key. {EVERYWHERE}"
+        ),
+        kind="class",
+        returns=("output",),
+        reference=recipes.multi_head(_reference_multi_head),
+        cases=module_cases,
+        forbidden=(*FUSED, "transformer_ref.attention.MultiHeadAttention"),
+        misconceptions=mistakes.MULTI_HEAD,
+    ),
+    Task(
+        key="attention.find_the_bug",
+        stub="multi_head_attention(query, key, value, num_heads, mask=None)",
+        contract=(
+            "query (B, T, D), key and value (B, S, D), already projected; num_heads divides D; "
+            "mask boolean, broadcasts to (B, H, T, S), True = may attend; returns (B, T, D), the "
+            f"heads side by side. Every query may see at least one key. {EVERYWHERE}"
+        ),
+        kind="function",
+        returns=("output",),
+        reference=_reference_multi_head,
+        cases=bug_cases,
+        forbidden=FUSED,
+        misconceptions=mistakes.BUG,
+    ),
+)

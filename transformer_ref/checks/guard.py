@@ -1,0 +1,137 @@
+"""See whether an answer calls what it should have written itself.
+
+A call is caught however the name was imported: a Python function has its code object replaced for
+the time of the run, and a torch operator passes the function and dispatch modes.
+To mention or import a name is fine.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from types import CodeType, FunctionType
+from typing import Any
+
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# The calls of the running answer; one answer runs at a time in a process.
+_calls: list[str] = []
+
+# torch's fused kernels have many names, which all contain one of these.
+_FUSED = {
+    "torch.nn.functional.scaled_dot_product_attention": ("scaled_dot_product",),
+    "torch.nn.MultiheadAttention": ("native_multi_head_attention",),
+    "torch.nn.TransformerEncoderLayer": ("transformer_encoder_layer_fwd",),
+}
+
+
+class ForbiddenCallError(RuntimeError):
+    """The answer called what the task asks it to write."""
+
+
+def refuse(name: str) -> None:
+    """Note a refused call and stop it.
+
+    Args:
+        name: dotted name of what was called.
+
+    Raises:
+        ForbiddenCallError: always.
+    """
+    _calls.append(name)
+    raise ForbiddenCallError(f"{name} may not be called in this task")
+
+
+class _FunctionMode(TorchFunctionMode):
+    """Sees every call of torch's Python interface."""
+
+    def __init__(self, names: dict[str, str]) -> None:
+        super().__init__()
+        self.names = names
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        _refuse_if_named(self.names, getattr(func, "__name__", ""))
+        return func(*args, **(kwargs or {}))
+
+
+class _DispatchMode(TorchDispatchMode):
+    """Sees every operator that reaches the dispatcher, from scripted code too."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # True would import torch's compiler in each child, a second or more
+
+    def __init__(self, names: dict[str, str]) -> None:
+        super().__init__()
+        self.names = names
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        _refuse_if_named(self.names, func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def _refuse_if_named(names: dict[str, str], called: str) -> None:
+    for part, name in names.items():
+        if part in called:
+            refuse(name)
+
+
+@contextmanager
+def watch(forbidden: tuple[str, ...]) -> Iterator[list[str]]:
+    """Refuse calls while the block runs.
+
+    Args:
+        forbidden: dotted names of functions and classes.
+
+    Yields:
+        the list of refused calls, which an answer that swallows the error cannot empty by that.
+    """
+    _calls.clear()
+    parts = {part: name for name in forbidden for part in _FUSED.get(name, ())}
+    with ExitStack() as stack:
+        for name in forbidden:
+            for function in _python_functions(name):
+                stack.enter_context(_replaced(function, _trap(name)))
+        if parts:
+            stack.enter_context(_FunctionMode(parts))
+            stack.enter_context(_DispatchMode(parts))
+        yield _calls
+
+
+def _python_functions(name: str) -> list[FunctionType]:
+    """Return the Python functions that run when `name` is called; none for a C function."""
+    target = _resolve(name)
+    methods = ("__init__", "forward")
+    found = [vars(target).get(each) for each in methods] if isinstance(target, type) else [target]
+    return [each for each in found if isinstance(each, FunctionType) and not each.__closure__]
+
+
+def _resolve(name: str) -> Any:
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _trap(name: str) -> CodeType:
+    source = (
+        f"def trap(*args, **kwargs):\n    from {__name__} import refuse\n    refuse({name!r})\n"
+    )
+    space: dict[str, Any] = {}
+    exec(compile(source, "<forbidden call>", "exec"), space)
+    code: CodeType = space["trap"].__code__
+    return code
+
+
+@contextmanager
+def _replaced(function: FunctionType, code: CodeType) -> Iterator[None]:
+    before = function.__code__
+    function.__code__ = code
+    try:
+        yield
+    finally:
+        function.__code__ = before

@@ -1,0 +1,421 @@
+"""Judge outcomes: compare plain arrays with the reference's, and name the mistake.
+
+Nothing here calls an answer or any object of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from transformer_ref.checks.registry import find_task
+from transformer_ref.checks.run import run_case
+from transformer_ref.checks.task import Case, Misconception, Outcome, Task
+
+# Scores that a mask has put this low are the same as minus infinity.
+FILLED = -1e8
+# A misconception shows in far more than rounding; an other order of operations must not hide it.
+MATCH_SLACK = 10.0
+SHOWN_NUMBERS = 4
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is said about an answer.
+
+    Attributes:
+        score: share of the cases passed, in [0, 1]; at most 0.5 when a misconception is named,
+            0 when the answer is refused. 1.0 means accepted.
+        misconception: key of the misconception, or None.
+        message: the result in words, for the student.
+        task: key of the task.
+        passed: number of cases passed.
+        total: number of cases.
+    """
+
+    score: float
+    misconception: str | None
+    message: str
+    task: str = ""
+    passed: int = 0
+    total: int = 0
+
+
+class Exam:
+    """The cases of a task for one seed, with the right and the known wrong outcomes."""
+
+    def __init__(self, task: Task, cases: list[Case]) -> None:
+        self.task = task
+        self.cases = cases
+        self._wrong: dict[tuple[str, int, int], Outcome] = {}
+
+    @cached_property
+    def expected(self) -> list[Outcome]:
+        """The reference's outcomes."""
+        with _undisturbed():
+            outcomes = [self._ask(self.task.reference, case) for case in self.cases]
+        faults = [each.error for each in outcomes if each.fault]
+        if faults:
+            raise RuntimeError(f"the reference of {self.task.key} fails: {faults[0]}")
+        return outcomes
+
+    def wrong(self, misconception: Misconception, variant: int, number: int) -> Outcome:
+        """The outcome of one implementation of a misconception in one case, when first asked."""
+        key = (misconception.key, variant, number)
+        if key not in self._wrong:
+            with _undisturbed():
+                wrong = misconception.wrong[variant]
+                self._wrong[key] = self._ask(wrong, self.cases[number])
+        return self._wrong[key]
+
+    def _ask(self, ours: object, case: Case) -> Outcome:
+        return run_case(self.task, ours, replace(case, device="cpu"))
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Run code of our own in the caller's process, and leave its random state as it was.
+
+    One thread: the tensors are tiny, and on a busy machine threads that wait cost far more.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@lru_cache(maxsize=64)
+def make_exam(key: str, seed: int, with_cuda: bool = False) -> Exam:
+    """Make the cases of a task.
+
+    Args:
+        key: the task's.
+        seed: another seed, other shapes and numbers.
+        with_cuda: repeat some of the cases on CUDA.
+
+    Returns:
+        the exam.
+    """
+    task = find_task(key)
+    words = np.random.SeedSequence([abs(seed), seed < 0, *key.encode()])
+    cases = task.cases(np.random.default_rng(words))
+    if with_cuda:
+        cases += [
+            replace(case, name=f"{case.name}, on CUDA", device="cuda", same_as=None)
+            for case in cases[:: max(1, len(cases) // 4)]
+        ]
+    return Exam(task, cases)
+
+
+def judge(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -> Result:
+    """Judge what an answer did.
+
+    Args:
+        exam: the cases with the right results.
+        outcomes: the answer's, one for each case that it came to.
+        how: "done", or how the process ended.
+        seconds: the time limit, for the message.
+
+    Returns:
+        the result.
+    """
+    key, total = exam.task.key, len(exam.cases)
+    refusal = _refusal(exam, outcomes, how, seconds)
+    if refusal:
+        return Result(0.0, None, f"{key}: no points. {refusal}", key, 0, total)
+    reasons = [find_fault(exam, number, outcomes) for number in range(total)]
+    passed = reasons.count("")
+    if passed == total:
+        return Result(1.0, None, f"{key}: all {total} cases pass.", key, passed, total)
+    mistake = find_misconception(exam, outcomes, reasons)
+    score = passed / total if mistake is None else min(0.5, passed / total)
+    message = _message(exam, outcomes, reasons, mistake)
+    return Result(score, mistake.key if mistake else None, message, key, passed, total)
+
+
+def _refusal(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -> str:
+    """Say why an answer gets nothing at all, or ""."""
+    for outcome in outcomes:
+        if outcome.forbidden:
+            return f"It calls {outcome.forbidden}, which this task asks you to do without."
+    if outcomes and all(outcome.fault == "unsolved" for outcome in outcomes):
+        return "It is not solved yet: the code raises NotImplementedError."
+    if how == "done" and len(outcomes) == len(exam.cases):
+        return ""
+    at = ""
+    if len(outcomes) < len(exam.cases):
+        at = f" The case was: {exam.cases[len(outcomes)].name}."
+    if how == "timeout":
+        return (
+            f"It was cut off after {seconds:g} s: is there a loop that never ends, or a wait?{at}"
+        )
+    return f"It gave no result: {how}.{at}"
+
+
+def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
+    """Say what is wrong with the outcome of one case.
+
+    Args:
+        exam: the cases with the right results.
+        number: which case.
+        outcomes: the answer's, all of them.
+
+    Returns:
+        one sentence, or "" if nothing is wrong.
+    """
+    case, outcome, expected = exam.cases[number], outcomes[number], exam.expected[number]
+    if outcome.fault:
+        verb = "it raised " if outcome.fault in ("raised", "unsolved") else ""
+        return f"{verb}{outcome.error}"
+    tolerance = exam.task.tolerances[case.dtype]
+    for name in exam.task.returns:
+        reason = _wrong_form(name, case, outcome, expected)
+        if reason:
+            return reason
+    for said in exam.task.properties:
+        reason = said(case, outcome.values) or ""
+        if reason:
+            return reason
+    if not _repeats(exam, case, outcome, outcomes):
+        return case.same_because
+    return (
+        _wrong_values(exam.task.returns, outcome.values, expected.values, tolerance)
+        or _wrong_gradients(case, outcome, expected, tolerance)
+        or _changed_inputs(outcome)
+    )
+
+
+def _wrong_form(name: str, case: Case, outcome: Outcome, expected: Outcome) -> str:
+    """Compare device, dtype and shape, and look for NaN."""
+    if name not in outcome.values:
+        return f"`{name}` is missing"
+    received, right = outcome.values[name], expected.values[name]
+    if received.shape != right.shape:
+        return f"`{name}`: expected shape {right.shape}, received {received.shape}"
+    if outcome.dtypes[name] != expected.dtypes[name]:
+        return (
+            f"`{name}`: expected dtype {expected.dtypes[name]} as in the input, "
+            f"received {outcome.dtypes[name]}"
+        )
+    if outcome.devices[name] != case.device:
+        return f"`{name}`: expected it on {case.device}, received it on {outcome.devices[name]}"
+    if np.isnan(received).any():
+        return f"`{name}` holds NaN, though every query may see at least one key"
+    return ""
+
+
+def _repeats(exam: Exam, case: Case, outcome: Outcome, outcomes: list[Outcome]) -> bool:
+    if case.same_as is None:
+        return True
+    names = [each.name for each in exam.cases]
+    other = outcomes[names.index(case.same_as)]
+    if other.fault:
+        return True
+    tolerance = exam.task.tolerances[case.dtype]
+    return all(
+        name in other.values and close(outcome.values[name], other.values[name], tolerance)
+        for name in exam.task.returns
+    )
+
+
+def _wrong_values(
+    names: tuple[str, ...],
+    received: Mapping[str, np.ndarray],
+    expected: Mapping[str, np.ndarray],
+    tolerance: tuple[float, float],
+) -> str:
+    for name in names:
+        if not close(received[name], expected[name], tolerance):
+            return f"`{name}`{_first_difference(received[name], expected[name], tolerance)}"
+    return ""
+
+
+def _first_difference(
+    received: np.ndarray, expected: np.ndarray, tolerance: tuple[float, float]
+) -> str:
+    """Show the row of the first wrong number, expected and received."""
+    relative, absolute = tolerance
+    with np.errstate(invalid="ignore"):
+        wrong = ~(np.abs(received - expected) <= absolute + relative * np.abs(expected))
+    if not received.ndim:
+        return f": expected {float(expected):.4g}, received {float(received):.4g}"
+    *row, column = (int(index) for index in np.argwhere(wrong)[0])
+    start = max(0, min(column, received.shape[-1] - SHOWN_NUMBERS))
+    stop = min(start + SHOWN_NUMBERS, received.shape[-1])
+    place = ", ".join([*map(str, row), f"{start}:{stop}"])
+    here: Any = (*row, slice(start, stop))
+    return (
+        f"[{place}]: expected {_numbers(expected[here])}, received {_numbers(received[here])} "
+        f"({int(wrong.sum())} of {wrong.size} numbers differ)"
+    )
+
+
+def _numbers(row: np.ndarray) -> str:
+    return "[" + ", ".join(f"{float(number):.4g}" for number in row) + "]"
+
+
+def _wrong_gradients(
+    case: Case, outcome: Outcome, expected: Outcome, tolerance: tuple[float, float]
+) -> str:
+    if case.cotangent is None:
+        return ""
+    missing = [name for name in expected.gradients if name not in outcome.gradients]
+    if missing:
+        return (
+            f"no gradient reaches {', '.join(f'`{name}`' for name in missing)}: the values are "
+            "right, but training would not learn through this. Look for detach, .data, no_grad, "
+            ".item(), numpy or a new torch.tensor"
+        )
+    slack = (tolerance[0] * MATCH_SLACK, tolerance[1] * MATCH_SLACK)
+    for name, right in expected.gradients.items():
+        if not close(outcome.gradients[name], right, slack):
+            return (
+                f"the gradient of `{name}`"
+                f"{_first_difference(outcome.gradients[name], right, slack)}; the values are right"
+            )
+    return ""
+
+
+def _changed_inputs(outcome: Outcome) -> str:
+    if not outcome.changed:
+        return ""
+    names = " and ".join(f"`{name}`" for name in outcome.changed)
+    return (
+        f"the result is right, but the caller's {names} holds other values after the call. "
+        "Look for an operation in place (a name that ends in _, or +=, *=, /=) on an argument"
+    )
+
+
+def close(received: np.ndarray, expected: np.ndarray, tolerance: tuple[float, float]) -> bool:
+    """Tell whether two arrays have the same shape and, within rounding, the same numbers.
+
+    Args:
+        received: one.
+        expected: the other.
+        tolerance: relative and absolute.
+
+    Returns:
+        True if so; NaN is close to NaN.
+    """
+    if received.shape != expected.shape:
+        return False
+    relative, absolute = tolerance
+    return bool(
+        np.allclose(
+            received.astype(np.float64),
+            expected.astype(np.float64),
+            rtol=relative,
+            atol=absolute,
+            equal_nan=True,
+        )
+    )
+
+
+def find_misconception(
+    exam: Exam, outcomes: list[Outcome], reasons: list[str]
+) -> Misconception | None:
+    """Find the misconception whose outcomes are this answer's.
+
+    Args:
+        exam: the cases.
+        outcomes: the answer's.
+        reasons: what is wrong with each, "" where it passes.
+
+    Returns:
+        the one that explains most cases without contradicting any, or None.
+    """
+    best: tuple[tuple[int, int], Misconception] | None = None
+    for misconception in exam.task.misconceptions:
+        for variant in range(len(misconception.wrong)):
+            found = _agreement(exam, outcomes, reasons, misconception, variant)
+            if found is not None and (best is None or found > best[0]):
+                best = (found, misconception)
+    return best[1] if best else None
+
+
+def _agreement(
+    exam: Exam,
+    outcomes: list[Outcome],
+    reasons: list[str],
+    misconception: Misconception,
+    variant: int,
+) -> tuple[int, int] | None:
+    """Count what speaks for a misconception: (minus cases unexplained, cases explained).
+
+    Returns:
+        None if a case contradicts it or nothing speaks for it.
+    """
+    unexplained = explained = 0
+    for number, case in enumerate(exam.cases):
+        if case.device != "cpu":
+            continue
+        ours, their = outcomes[number], exam.wrong(misconception, variant, number)
+        if ours.fault and their.fault:
+            pattern = misconception.error
+            explained += bool(pattern and re.search(pattern, ours.error))
+        elif ours.fault:
+            unexplained += 1
+        elif their.fault:
+            return None
+        else:
+            verdict = _same_mistake(exam, number, ours, their, not reasons[number])
+            if verdict is None:
+                return None
+            explained += verdict
+    return (-unexplained, explained) if explained and unexplained <= explained else None
+
+
+def _same_mistake(
+    exam: Exam, number: int, ours: Outcome, their: Outcome, passes: bool
+) -> bool | None:
+    """Compare an answer's outcome of a case with a misconception's.
+
+    Returns:
+        True if both make the same mistake, False if both are right, None if they differ.
+    """
+    case, expected = exam.cases[number], exam.expected[number]
+    tolerance = exam.task.tolerances[case.dtype]
+    slack = (tolerance[0] * MATCH_SLACK, tolerance[1] * MATCH_SLACK)
+
+    def same(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bool:
+        return one.keys() == other.keys() and all(
+            close(_filled(one[name]), _filled(other[name]), slack) for name in one
+        )
+
+    if not same(their.values, expected.values):
+        return True if same(ours.values, their.values) else None
+    traits = [
+        (each.dtypes, bool(each.changed), sorted(each.gradients)) for each in (their, expected)
+    ]
+    if traits[0] == traits[1] and same(their.gradients, expected.gradients):
+        return False if passes else None
+    mine = (ours.dtypes, bool(ours.changed), sorted(ours.gradients))
+    return True if mine == traits[0] and same(ours.values, their.values) else None
+
+
+def _filled(array: np.ndarray) -> np.ndarray:
+    """Take every way to fill a masked score for the same one."""
+    return np.where(array.astype(np.float64) <= FILLED, -np.inf, array)
+
+
+def _message(
+    exam: Exam, outcomes: list[Outcome], reasons: list[str], mistake: Misconception | None
+) -> str:
+    number = next(index for index, reason in enumerate(reasons) if reason)
+    lines = [f"{exam.task.key}: {reasons.count('')} of {len(reasons)} cases pass."]
+    if mistake is not None:
+        lines += [f"Likely mistake: {mistake.title}.", f"  {mistake.hint}"]
+    lines += [f"First failing case: {exam.cases[number].name}.", f"  {reasons[number]}."]
+    if outcomes[number].printed.strip():
+        lines.append(f"  Your code printed: {outcomes[number].printed.strip()}")
+    return "\n".join(lines)

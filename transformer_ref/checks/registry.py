@@ -1,0 +1,36 @@
+"""All tasks by key. A slug's tasks stand in the module of that name."""
+
+from __future__ import annotations
+
+import importlib
+
+from transformer_ref.checks.task import Task
+
+SLUGS = ("attention",)
+
+
+def all_tasks() -> dict[str, Task]:
+    """Return every task by its key, in the order of the assignments."""
+    return {
+        task.key: task
+        for slug in SLUGS
+        for task in importlib.import_module(f"transformer_ref.checks.{slug}").TASKS
+    }
+
+
+def find_task(key: str) -> Task:
+    """Find a task.
+
+    Args:
+        key: like "attention.split_heads".
+
+    Returns:
+        the task.
+
+    Raises:
+        KeyError: if there is none of that name; the message lists those there are.
+    """
+    tasks = all_tasks()
+    if not isinstance(key, str) or key not in tasks:
+        raise KeyError(f"unknown task {key!r}; known tasks: {', '.join(tasks)}")
+    return tasks[key]

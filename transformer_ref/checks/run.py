@@ -1,0 +1,327 @@
+"""Put the cases to an answer and note what it does: the middle one of the three steps.
+
+This is the only module that touches an answer.
+It knows the questions but not the right results.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import io
+import linecache
+import sys
+import traceback
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from transformer_ref.checks.guard import watch
+from transformer_ref.checks.task import Arrays, Case, Outcome, Task
+
+MAX_ELEMENTS = 1_000_000
+MAX_TEXT = 400
+
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+class ReturnedError(Exception):
+    """The answer returned something else than the task asks for."""
+
+
+class BuildError(Exception):
+    """The answer's class cannot be built or has not the weights that the stub lists."""
+
+
+def run_cases(task: Task, answer: Any, cases: list[Case]) -> Iterator[Outcome]:
+    """Put all cases to an answer, refusing what may not be called.
+
+    Args:
+        task: the task.
+        answer: the function or class.
+        cases: the questions.
+
+    Yields:
+        one outcome a case, in order.
+    """
+    with watch(task.forbidden) as calls:
+        for case in cases:
+            printed = _Printed()
+            with redirect_stdout(printed), redirect_stderr(printed):
+                # SystemExit and KeyboardInterrupt are answers, too.
+                outcome = run_case(task, answer, case, catch=BaseException)
+            outcome.forbidden = calls[0] if calls else ""
+            outcome.printed = printed.getvalue()
+            yield outcome
+
+
+def run_case(
+    task: Task, answer: Any, case: Case, catch: type[BaseException] = Exception
+) -> Outcome:
+    """Put one case to an answer.
+
+    Args:
+        task: the task.
+        answer: the function or class.
+        case: the question.
+        catch: exceptions that count as something the answer did.
+
+    Returns:
+        what the answer did; an exception is part of it.
+    """
+    outcome = Outcome()
+    try:
+        with torch.inference_mode(False), torch.enable_grad():
+            # Another seed for each case, so that what is random shows itself.
+            torch.default_generator.manual_seed(zlib.crc32(case.name.encode()))
+            _ask(task, answer, case, outcome)
+    except NotImplementedError as error:
+        outcome.fault, outcome.error = "unsolved", _describe_error(error)
+    except ReturnedError as error:
+        outcome.fault, outcome.error = "returned", str(error)
+    except BuildError as error:
+        outcome.fault, outcome.error = "built", str(error)
+    except catch as error:
+        outcome.fault, outcome.error = "raised", _describe_error(error)
+    return outcome
+
+
+def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
+    arguments = {name: _tensor(value, case) for name, value in case.arguments.items()}
+    tensors = {name: value for name, value in arguments.items() if isinstance(value, Tensor)}
+    before = {name: value.detach().clone() for name, value in tensors.items()}
+    sources = {name: value for name, value in tensors.items() if value.requires_grad}
+    function = answer
+    if task.kind == "class":
+        module = build(answer, case)
+        sources.update({name: find_weight(module, name) for name in case.weights})
+        function = module
+    try:
+        returned = call(function, arguments)
+    finally:
+        outcome.changed = [name for name, old in before.items() if not _same(old, tensors[name])]
+    for name, tensor in _unpack(task.returns, returned).items():
+        outcome.dtypes[name] = str(tensor.dtype).removeprefix("torch.")
+        outcome.devices[name] = tensor.device.type
+        outcome.values[name] = _array(name, tensor)
+    if case.cotangent is not None:
+        result = _unpack(task.returns, returned)[task.returns[0]]
+        outcome.gradients = _gradients(result, sources, case.cotangent)
+
+
+def _tensor(value: Any, case: Case) -> Any:
+    """Make the tensor that a case describes; other values pass as they are."""
+    if not isinstance(value, np.ndarray):
+        return value
+    tensor = torch.from_numpy(value.copy()).to(case.device)
+    if value.dtype.kind != "f":
+        return tensor
+    if case.layout == "strided" and tensor.ndim >= 2:
+        axes = (-3, -2) if tensor.ndim > 2 else (-2, -1)
+        tensor = tensor.transpose(*axes).contiguous().transpose(*axes)
+    return tensor.requires_grad_(case.cotangent is not None)
+
+
+def build(answer: Any, case: Case) -> nn.Module:
+    """Build a class with a case's settings, copy the weights in, set eval mode.
+
+    Args:
+        answer: the class.
+        case: settings and weights.
+
+    Returns:
+        the module, with the case's dtype, on the case's device.
+
+    Raises:
+        BuildError: if it is no module, or a weight is missing or has another shape.
+    """
+    module = call(answer, dict(case.settings))
+    if not isinstance(module, nn.Module):
+        raise BuildError(f"the class gave {describe(module)}, expected an nn.Module")
+    module = module.to(device=case.device, dtype=getattr(torch, case.dtype)).eval()
+    for name, array in case.weights.items():
+        weight = find_weight(module, name)
+        if tuple(weight.shape) != array.shape:
+            raise BuildError(
+                f"{name} has shape {tuple(weight.shape)}, expected {array.shape} "
+                f"for {_as_call(case.settings)}"
+            )
+        with torch.no_grad():
+            weight.copy_(torch.from_numpy(array))
+    return module
+
+
+def find_weight(module: nn.Module, name: str) -> Tensor:
+    """Find a weight of a module by its dotted name.
+
+    Args:
+        module: the module.
+        name: like "q_proj.weight".
+
+    Returns:
+        the tensor.
+
+    Raises:
+        BuildError: if the name leads nowhere.
+    """
+    path, _, leaf = name.rpartition(".")
+    target: Any = module
+    for part in path.split("."):
+        target = getattr(target, part, None)
+        if target is None:
+            raise BuildError(f"the module has no layer `{path}`; the stub asks for that name")
+    weight = getattr(target, leaf, None)
+    if not isinstance(weight, Tensor):
+        raise BuildError(f"`{path}` has no {leaf}; all linear layers here have a weight and a bias")
+    return weight
+
+
+def call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Call an answer by the stub's names where it has them, and by position where not.
+
+    Args:
+        function: what to call.
+        arguments: by the stub's names, in order.
+
+    Returns:
+        what the function returns.
+    """
+    target = function.forward if isinstance(function, nn.Module) else function
+    try:
+        kinds = {name: each.kind for name, each in inspect.signature(target).parameters.items()}
+    except (TypeError, ValueError):
+        kinds = {}  # written in C, say
+    only_by_name = {
+        name: value
+        for name, value in arguments.items()
+        if kinds.get(name) is inspect.Parameter.KEYWORD_ONLY
+    }
+    if all(kinds.get(name) in _BY_NAME for name in arguments):
+        return function(**arguments)
+    return function(
+        *(value for name, value in arguments.items() if name not in only_by_name), **only_by_name
+    )
+
+
+def _unpack(names: tuple[str, ...], returned: Any) -> dict[str, Tensor]:
+    """Give the returned tensors their names.
+
+    Raises:
+        ReturnedError: if there are not that many tensors.
+    """
+    if returned is None:
+        raise ReturnedError("it returned None: is a `return` missing?")
+    if len(names) == 1:
+        if not isinstance(returned, Tensor):
+            raise ReturnedError(f"expected one tensor, received {describe(returned)}")
+        return {names[0]: returned}
+    if not isinstance(returned, list | tuple) or len(returned) != len(names):
+        raise ReturnedError(f"expected ({', '.join(names)}), received {describe(returned)}")
+    for name, each in zip(names, returned, strict=True):
+        if not isinstance(each, Tensor):
+            raise ReturnedError(f"`{name}` should be a tensor, received {describe(each)}")
+    return dict(zip(names, returned, strict=True))
+
+
+def describe(value: Any) -> str:
+    """Say what a value is, without calling anything of its own.
+
+    Args:
+        value: anything.
+
+    Returns:
+        e.g. "a list of 3", "a tensor of shape (2, 3)", "an int".
+    """
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    if type(value) in (list, tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _array(name: str, tensor: Tensor) -> np.ndarray:
+    if tensor.numel() > MAX_ELEMENTS:
+        raise ReturnedError(f"`{name}` is far too large: its shape is {tuple(tensor.shape)}")
+    plain = tensor.detach().cpu()
+    if plain.dtype in (torch.bfloat16, torch.float16):
+        plain = plain.float()
+    if plain.is_complex():
+        raise ReturnedError(f"`{name}` holds complex numbers")
+    return plain.contiguous().numpy().copy()
+
+
+def _gradients(result: Tensor, sources: dict[str, Tensor], cotangent: np.ndarray) -> Arrays:
+    """Return the gradients that exist; none if the result hangs on nothing or has another shape."""
+    if not result.requires_grad or tuple(result.shape) != cotangent.shape:
+        return {}
+    weight = torch.from_numpy(cotangent).to(result.device, result.dtype)
+    found = torch.autograd.grad(result, list(sources.values()), weight, allow_unused=True)
+    return {
+        name: _array(name, gradient)
+        for name, gradient in zip(sources, found, strict=True)
+        if gradient is not None
+    }
+
+
+def _same(old: Tensor, new: Tensor) -> bool:
+    return old.shape == new.shape and old.dtype == new.dtype and bool(torch.equal(old, new))
+
+
+def _describe_error(error: BaseException) -> str:
+    """Name an exception, its text and the student's own line that it came from."""
+    try:
+        text = " ".join(str(error).split())[:MAX_TEXT]
+    except BaseException:
+        text = "(its text cannot be read)"
+    where = _own_line(error)
+    return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"
+
+
+def _own_line(error: BaseException) -> str:
+    """Say which line of the answer failed, leaving torch's and our own lines out."""
+    try:
+        for frame, number in reversed(list(traceback.walk_tb(error.__traceback__))):
+            file = frame.f_code.co_filename
+            module = frame.f_globals.get("__name__", "")
+            if str(module).split(".")[0] in ("torch", "transformer_ref") or "site-packages" in file:
+                continue
+            line = linecache.getline(file, number).strip()
+            return f" (in `{line}`)" if line else f" (line {number} of your code)"
+    except Exception:
+        return ""
+    return ""
+
+
+def _as_call(settings: dict[str, int]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in settings.items())
+
+
+class _Printed(io.TextIOBase):
+    """Keeps the first characters that are printed and drops the rest."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write(self, text: str) -> int:
+        if len(self.text) < MAX_TEXT:
+            self.text += str(text)[: MAX_TEXT - len(self.text)]
+        return len(text)
+
+    def getvalue(self) -> str:
+        return self.text
+
+
+def without_input() -> None:
+    """Make a question to the keyboard an error; for a child process, which has no keyboard."""
+
+    def refuse(*_: Any) -> str:
+        raise EOFError("an answer cannot ask for input")
+
+    sys.stdin = io.StringIO()
+    builtins.input = refuse

@@ -1,0 +1,139 @@
+"""What a graded task is made of, in plain data wherever an answer could reach it.
+
+A task holds its contract, its reference answer, a maker of cases, properties that explain a wrong
+result, the calls it refuses, and its list of misconceptions.
+To add a task: make a :class:`Task` in the module of its slug and list it in that module's TASKS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question to the answer, all of it numbers and arrays.
+
+    Attributes:
+        name: how a message describes it, e.g. "query (2, 3, 4), float32, no mask".
+        arguments: by the stub's names, in the stub's order; what is absent is left out of the call.
+        settings: constructor arguments of a class, by the stub's names; empty for a function.
+        weights: what is copied into a built module, by dotted name.
+        layout: "contiguous", or "strided" for float tensors whose memory order is another one.
+        device: where the tensors lie, "cpu" or "cuda".
+        cotangent: the gradient of the loss with respect to the first returned tensor, when
+            gradients are judged.
+        same_as: name of an earlier case whose results this one must repeat.
+        same_because: what it means if the results are not the same.
+    """
+
+    name: str
+    arguments: dict[str, Any]
+    settings: dict[str, int] = field(default_factory=dict)
+    weights: Arrays = field(default_factory=dict)
+    layout: str = "contiguous"
+    device: str = "cpu"
+    cotangent: np.ndarray | None = None
+    same_as: str | None = None
+    same_because: str = ""
+
+    @property
+    def dtype(self) -> str:
+        """Name of the floating dtype of the arguments, "float32" or "float64"."""
+        for value in self.arguments.values():
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+                return str(value.dtype)
+        return "float32"
+
+
+@dataclass
+class Outcome:
+    """What an answer did with one case, in plain data.
+
+    Attributes:
+        values: the returned tensors, by the contract's names.
+        dtypes: their dtypes, as torch names them.
+        devices: their devices.
+        gradients: by argument or weight; one that got none is absent.
+        changed: arguments that hold other values after the call.
+        fault: "" or what kept the result from being read: "raised", "returned", "built",
+            "unsolved".
+        error: the fault in words.
+        forbidden: the refused call that was made, or "".
+        printed: the first characters of what the answer printed.
+    """
+
+    values: Arrays = field(default_factory=dict)
+    dtypes: dict[str, str] = field(default_factory=dict)
+    devices: dict[str, str] = field(default_factory=dict)
+    gradients: Arrays = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    fault: str = ""
+    error: str = ""
+    forbidden: str = ""
+    printed: str = ""
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return the outcome as a dictionary for :func:`transformer_ref.checks.plain.encode`."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A named mistake.
+
+    Attributes:
+        key: its name for programs, e.g. "softmax-over-queries".
+        title: one line that names the mistake to the student.
+        hint: one line on what is wrong and what to look at, without the line of code.
+        wrong: implementations that make it; more than one where the same idea gives other numbers.
+        error: a regular expression that the error's text matches, where the mistake shows as one.
+    """
+
+    key: str
+    title: str
+    hint: str
+    wrong: tuple[Callable[..., Any], ...]
+    error: str = ""
+
+
+Property = Callable[[Case, Mapping[str, np.ndarray]], str | None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One graded task.
+
+    Attributes:
+        key: "<slug>.<name>".
+        stub: the signature that students see.
+        contract: what is asked, in words, with what is not tried.
+        kind: "function" or "class".
+        returns: names of the returned tensors, in order.
+        reference: the right answer.
+        cases: makes the cases from a random generator.
+        properties: each says in words what is wrong with the values, or None.
+        forbidden: dotted names that may not be called.
+        misconceptions: most specific first.
+        tolerances: relative and absolute tolerance by dtype.
+    """
+
+    key: str
+    stub: str
+    contract: str
+    kind: str
+    returns: tuple[str, ...]
+    reference: Callable[..., Any]
+    cases: Callable[[np.random.Generator], list[Case]]
+    properties: tuple[Property, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    misconceptions: tuple[Misconception, ...] = ()
+    tolerances: Mapping[str, tuple[float, float]] = field(
+        default_factory=lambda: {"float32": (2e-5, 2e-5), "float64": (1e-5, 1e-5)}
+    )
