@@ -73,6 +73,9 @@ class Shell:
 
     def __init__(self) -> None:
         self.shell = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
+        # The value of the last line is kept, and not printed among what the cell prints.
+        self.shell.displayhook.write_output_prompt = lambda: None
+        self.shell.displayhook.write_format_data = lambda *_: None
 
     def run(self, source: str) -> Outcome:
         """Run one cell; an error in it is part of the outcome."""
