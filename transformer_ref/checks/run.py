@@ -261,7 +261,9 @@ def _gradients(result: Tensor, sources: dict[str, Tensor], cotangent: np.ndarray
     if not result.requires_grad or tuple(result.shape) != cotangent.shape:
         return {}
     weight = torch.from_numpy(cotangent).to(result.device, result.dtype)
-    found = torch.autograd.grad(result, list(sources.values()), weight, allow_unused=True)
+    # A scalar loss: torch imports sympy to check the shape of given gradients, a second each time.
+    loss = (result * weight).sum()
+    found = torch.autograd.grad(loss, list(sources.values()), allow_unused=True)
     return {
         name: _array(name, gradient)
         for name, gradient in zip(sources, found, strict=True)

@@ -1,0 +1,191 @@
+"""Measure the grader: false accepts, false rejects and hint accuracy, task by task.
+
+Run from the root of the repository: ``python -m transformer_ref.checks.report``.
+The answers it is measured on stand in tests/checks/material/<slug>.py, written apart from the
+checks: on the misconceptions' own code the figures would mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from transformer_ref.checks import grade
+from transformer_ref.checks.registry import SLUGS
+
+MATERIAL = Path("tests") / "checks" / "material"
+
+
+@dataclass
+class Figures:
+    """What was counted for one task.
+
+    Attributes:
+        task: its key.
+        correct: gradings of correct answers.
+        false_rejects: those not accepted.
+        wrong: gradings of wrong answers, mutants among them.
+        false_accepts: those accepted.
+        named: gradings of answers that make a listed misconception.
+        named_right: those where the message names that one.
+        unnamed: gradings of mutants, for which no name is right.
+        named_wrongly: those that were given a name.
+        details: one line for each grading that went wrong.
+    """
+
+    task: str
+    correct: int = 0
+    false_rejects: int = 0
+    wrong: int = 0
+    false_accepts: int = 0
+    named: int = 0
+    named_right: int = 0
+    unnamed: int = 0
+    named_wrongly: int = 0
+    details: list[str] = field(default_factory=list)
+
+    @property
+    def hint_accuracy(self) -> float:
+        """Share of the wrong answers, mutants among them, that got the right name or rightly none.
+
+        Returns:
+            a fraction, 1.0 where there are no wrong answers.
+        """
+        right = self.named_right + self.unnamed - self.named_wrongly
+        return right / (self.named + self.unnamed) if self.named + self.unnamed else 1.0
+
+    def count(self, kind: str, expected: str | None, answer: Any, seed: int) -> None:
+        """Grade an answer and count the result.
+
+        Args:
+            kind: "correct", "wrong" or "mutant".
+            expected: key of the misconception, or None.
+            answer: the answer.
+            seed: of the cases.
+        """
+        result = grade(self.task, answer, seed)
+        name = f"{self.task}, seed {seed}, {kind} {getattr(answer, '__name__', answer)}"
+        accepted = result.score == 1.0
+        if kind == "correct":
+            self.correct += 1
+            if not accepted:
+                self.false_rejects += 1
+                self.details.append(f"{name} is rejected: {result.message}")
+            return
+        self.wrong += 1
+        if accepted:
+            self.false_accepts += 1
+            self.details.append(f"{name} ({expected}) is accepted")
+        self.named += expected is not None
+        self.unnamed += expected is None
+        right = result.misconception == expected
+        self.named_right += right and expected is not None
+        self.named_wrongly += not right and expected is None
+        if not right:
+            self.details.append(f"{name}: named {result.misconception}, expected {expected}")
+
+
+def load_material(slug: str, folder: Path = MATERIAL) -> ModuleType:
+    """Load the answers that the grader is measured on.
+
+    Args:
+        slug: of the assignment.
+        folder: where they stand.
+
+    Returns:
+        a module with CORRECT, WRONG and MUTANTS.
+
+    Raises:
+        FileNotFoundError: if they are not there.
+    """
+    path = folder / f"{slug}.py"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} not found: run this from the root of the repository")
+    spec = importlib.util.spec_from_file_location(f"material_{slug}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def measure(slug: str, seeds: Iterable[int], folder: Path = MATERIAL) -> list[Figures]:
+    """Grade all answers to the tasks of a slug.
+
+    Args:
+        slug: of the assignment.
+        seeds: of the cases.
+        folder: where the answers stand.
+
+    Returns:
+        the figures of each task.
+    """
+    material = load_material(slug, folder)
+    found = []
+    for task in material.CORRECT:
+        figures = Figures(task)
+        for seed in seeds:
+            for answer in material.CORRECT[task]:
+                figures.count("correct", None, answer, seed)
+            for expected, answer in material.WRONG[task]:
+                figures.count("wrong", expected, answer, seed)
+            for answer in material.MUTANTS[task]:
+                figures.count("mutant", None, answer, seed)
+        found.append(figures)
+    return found
+
+
+def as_table(figures: list[Figures]) -> str:
+    """Lay the figures out as a table in Markdown.
+
+    Args:
+        figures: of each task.
+
+    Returns:
+        the table.
+    """
+    rows = [
+        "| task | false accepts | false rejects | hint accuracy | mutants named wrongly |",
+        "|---|---|---|---|---|",
+    ]
+    for each in figures:
+        rows.append(
+            f"| {each.task} | {each.false_accepts} of {each.wrong} "
+            f"| {each.false_rejects} of {each.correct} "
+            f"| {each.hint_accuracy:.1%} | {each.named_wrongly} of {each.unnamed} |"
+        )
+    return "\n".join(rows)
+
+
+def main() -> int:
+    """Print the report.
+
+    Returns:
+        the exit status: 1 if an answer was wrongly accepted or rejected, or hints are below 90%.
+    """
+    parser = argparse.ArgumentParser(description="Measure the grader on answers written apart.")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds (default: 3)")
+    parser.add_argument("--first-seed", type=int, default=0, help="the first of them (default: 0)")
+    parser.add_argument("--details", action="store_true", help="also print what went wrong")
+    options = parser.parse_args()
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    figures = [each for slug in SLUGS for each in measure(slug, seeds)]
+    print(as_table(figures))
+    if options.details:
+        print("\n".join(line for each in figures for line in each.details))
+    good = all(
+        not each.false_accepts and not each.false_rejects and each.hint_accuracy >= 0.9
+        for each in figures
+    )
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
