@@ -47,7 +47,7 @@ def name_execution_cache(app: Sphinx, config: Config) -> None:
     """Key the cache of executed chapters on the package and the lock.
 
     The cache itself looks only at a notebook's cells, so it would keep outputs of an older package.
-    A changed key also makes Sphinx read all pages again, because the setting belongs to their environment.
+    A changed key also makes Sphinx read all pages again, because it is part of the settings.
     """
     key = digest(EXECUTION_INPUTS)[:16]
     config.nb_execution_cache_path = str(app.outdir.parent / ".jupyter_cache" / key)
@@ -115,9 +115,7 @@ def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None
 def require_api_pages(app: Sphinx, env: BuildEnvironment) -> None:
     """Warn, which fails the build, where a public module of transformer_ref has no API page."""
     documented = {
-        name
-        for name, entry in env.domaindata["py"]["objects"].items()
-        if entry.objtype == "module"
+        name for name, entry in env.domaindata["py"]["objects"].items() if entry.objtype == "module"
     }
     for module in pkgutil.iter_modules(transformer_ref.__path__, "transformer_ref."):
         is_public = not module.name.rpartition(".")[2].startswith("_")
@@ -145,9 +143,7 @@ def clean_page(
     context["css_files"] = [
         style for style in context["css_files"] if "thebe" not in str(style.filename)
     ]
-    context["body"] = context.get("body", "").replace(
-        'role="doc-biblioentry"', 'role="listitem"'
-    )
+    context["body"] = context.get("body", "").replace('role="doc-biblioentry"', 'role="listitem"')
     if not app.config.html_baseurl:
         metatags = context.get("metatags", "")
         context["metatags"] = re.sub(r'<meta property="og:url"[^>]*>\n?', "", metatags)

@@ -1,4 +1,4 @@
-"""Build the book, or check its external links: `python -m tools.build_book [--linkcheck | --force]`.
+"""Build the book, or check its links: `python -m tools.build_book [--linkcheck | --force]`.
 
 The site is built beside the one that is served and takes its place only when the build has passed,
 so a failed build never looks like a good one. Nothing is done when nothing has changed.

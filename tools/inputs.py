@@ -1,4 +1,4 @@
-"""What the book is made from: the files and a digest of them, for the build, its cache and the tests."""
+"""What the book is made from: its files and their digest, for the build and the tests."""
 
 from __future__ import annotations
 

@@ -1,0 +1,157 @@
+"""What the site's tests share: the built site, a server, Chromium, one visit of each page.
+
+A page is opened once for each way of looking at it; the tests then read what that visit recorded.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tools import chromium
+from tools.build_book import SITE, is_current
+
+# How a page is looked at: width in pixels and colours.
+MODES = {"desktop-light": (1280, "light"), "desktop-dark": (1280, "dark"), "phone": (390, "light")}
+
+# What is recorded in the page, once its mathematics is set.
+EXAMINE = """async () => {
+  await window.MathJax?.startup?.promise;
+  await document.fonts.ready;
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)));
+  const images = [...document.images].map((image) => ({
+    source: image.getAttribute("src"),
+    alt: image.getAttribute("alt"),
+    loaded: image.complete && image.naturalWidth > 0,
+    inArticle: image.closest(".bd-article") !== null,
+    background: getComputedStyle(image).backgroundColor,
+    isFigure: image.closest(".cell_output") !== null,
+  }));
+  const formulas = [...document.querySelectorAll(".math")];
+  const page = document.documentElement;
+  return {
+    images,
+    overflow: page.scrollWidth - page.clientWidth,
+    formulas: formulas.length,
+    unset: formulas.filter((e) => !e.querySelector("mjx-container")).map((e) => e.innerText),
+    wrong: [...document.querySelectorAll("mjx-merror, [data-mjx-error]")].map((e) => e.outerHTML),
+  };
+}"""
+
+
+@dataclass
+class Visit:
+    """What one visit of one page recorded."""
+
+    requests: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    console: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+    found: dict[str, Any] = field(default_factory=dict)
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="session")
+def site() -> Path:
+    """Return the folder of the built site, or fail if it is not that of the files as they are."""
+    if not is_current():
+        pytest.fail("the site is missing or older than its sources: run `make book` first")
+    return SITE
+
+
+@pytest.fixture(scope="session")
+def address(site: Path) -> Iterator[str]:
+    """Serve the site on this machine; the value ends without a slash."""
+    handler = functools.partial(QuietHandler, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start one headless Chromium; it runs as root in containers, hence without its sandbox."""
+    executable = chromium.find()
+    if executable is None:
+        pytest.fail(chromium.HOW_TO_GET_IT)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(executable), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def contexts(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
+    """Return one browser context for each way of looking at a page."""
+    made = {
+        mode: browser.new_context(viewport={"width": width, "height": 900}, color_scheme=colours)
+        for mode, (width, colours) in MODES.items()
+    }
+    yield made
+    for context in made.values():
+        context.close()
+
+
+@pytest.fixture
+def tab(contexts: dict[str, BrowserContext]) -> Iterator[Page]:
+    """Return a new desktop tab for a test that clicks."""
+    page = contexts["desktop-light"].new_page()
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="session")
+def visit(address: str, contexts: dict[str, BrowserContext]) -> Any:
+    """Return a function of page and mode that visits each once and remembers what it saw."""
+    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+
+    @functools.cache
+    def look(name: str, mode: str) -> Visit:
+        seen, page = Visit(), contexts[mode].new_page()
+        page.on("request", lambda request: seen.requests.append(request.url))
+        page.on("requestfailed", lambda request: seen.failures.append(request.url))
+        page.on(
+            "response",
+            lambda reply: seen.failures.append(reply.url) if reply.status >= 400 else None,
+        )
+        page.on(
+            "console",
+            lambda line: (
+                seen.console.append(line.text) if line.type in ("error", "warning") else None
+            ),
+        )
+        page.on("pageerror", lambda error: seen.console.append(str(error)))
+        page.goto(f"{address}/{name}")
+        seen.found = page.evaluate(EXAMINE)
+        seen.violations = run_axe(page, axe)
+        page.close()
+        return seen
+
+    return look
+
+
+def run_axe(page: Page, axe: str) -> list[str]:
+    """Run all of axe's rules; one line for each element that breaks one."""
+    page.evaluate(axe)
+    report = page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
+    return [
+        f"{rule['id']} ({rule['impact']}): {node['target']} {node['html'][:120]}"
+        for rule in report["violations"]
+        for node in rule["nodes"]
+    ]

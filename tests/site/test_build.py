@@ -1,0 +1,195 @@
+"""What builds the site: nothing is built twice, a failure changes nothing, gaps are found."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from docutils import nodes
+from docutils.utils import new_document
+
+from tools import book_extension, build_book, inputs
+
+
+@pytest.fixture
+def workshop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Let the build work in a folder that holds one source file."""
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "index.md").write_text("# One\n")
+    monkeypatch.setattr(build_book, "ROOT", tmp_path)
+    monkeypatch.setattr(build_book, "SITE", tmp_path / "_build/html")
+    monkeypatch.setattr(build_book, "STAGED", tmp_path / "staged")
+    monkeypatch.setattr(build_book, "CACHES", tmp_path / "caches")
+    monkeypatch.setattr(build_book, "digest", lambda names: inputs.digest(names, tmp_path))
+    return tmp_path
+
+
+def pretend_build(
+    monkeypatch: pytest.MonkeyPatch, staged: Path, text: str, status: int
+) -> list[str]:
+    """Replace jupyter-book by one that writes `text` as start page and returns `status`."""
+    calls: list[str] = []
+
+    def jupyter_book(*_: str) -> int:
+        calls.append(text)
+        staged.mkdir(parents=True)
+        (staged / "index.html").write_text(text)
+        return status
+
+    monkeypatch.setattr(build_book, "jupyter_book", jupyter_book)
+    return calls
+
+
+def test_nothing_is_built_twice(site: Path) -> None:
+    start_page = (site / "index.html").stat().st_mtime_ns
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.build_book"],
+        cwd=build_book.ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert time.monotonic() - start < 20
+    assert "Nothing has changed" in done.stdout
+    assert "http.server --directory _build/html" in done.stdout
+    assert (site / "index.html").stat().st_mtime_ns == start_page
+
+
+def test_a_changed_source_is_built_again(monkeypatch: pytest.MonkeyPatch, workshop: Path) -> None:
+    calls = pretend_build(monkeypatch, workshop / "staged", "one", status=0)
+    assert build_book.build() == 0
+    assert build_book.build() == 0
+    assert calls == ["one"]
+    (workshop / "book" / "index.md").write_text("# Two\n")
+    assert not build_book.is_current()
+    assert build_book.build() == 0
+    assert calls == ["one", "one"]
+
+
+def test_a_failed_build_leaves_the_last_good_site(
+    monkeypatch: pytest.MonkeyPatch, workshop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend_build(monkeypatch, workshop / "staged", "good", status=0)
+    assert build_book.build() == 0
+    (workshop / "book" / "index.md").write_text("# Broken\n")
+    pretend_build(monkeypatch, workshop / "staged", "bad", status=1)
+    assert build_book.build() == 1
+    assert "NOT built" in capsys.readouterr().out
+    assert (workshop / "_build/html/index.html").read_text() == "good"
+    assert not build_book.is_current()
+
+
+def test_a_page_that_left_the_book_leaves_the_site(
+    monkeypatch: pytest.MonkeyPatch, workshop: Path
+) -> None:
+    pretend_build(monkeypatch, workshop / "staged", "good", status=0)
+    (workshop / "staged").mkdir()
+    (workshop / "staged" / "solution.html").write_text("an old answer")
+    assert build_book.build() == 0
+    assert not (workshop / "_build/html/solution.html").exists()
+
+
+def test_a_build_without_a_start_page_is_refused(
+    monkeypatch: pytest.MonkeyPatch, workshop: Path
+) -> None:
+    monkeypatch.setattr(build_book, "jupyter_book", lambda *_: 0)
+    with pytest.raises(FileNotFoundError, match=r"index\.html"):
+        build_book.build()
+
+
+def test_only_outputs_of_this_package_are_kept(
+    monkeypatch: pytest.MonkeyPatch, workshop: Path
+) -> None:
+    pretend_build(monkeypatch, workshop / "staged", "good", status=0)
+    key = build_book.digest(inputs.EXECUTION_INPUTS)[:16]
+    (workshop / "caches" / key).mkdir(parents=True)
+    (workshop / "caches" / "old").mkdir()
+    assert build_book.build() == 0
+    assert [cache.name for cache in (workshop / "caches").iterdir()] == [key]
+
+
+def test_the_digest_sees_names_and_bytes_and_nothing_else(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    (package / "__pycache__").mkdir(parents=True)
+    (package / "a.py").write_text("1")
+    first = inputs.digest(["package", "missing"], tmp_path)
+    (package / "__pycache__" / "a.pyc").write_text("compiled")
+    assert inputs.digest(["package"], tmp_path) == first
+    (package / "a.py").write_text("2")
+    second = inputs.digest(["package"], tmp_path)
+    (package / "a.py").rename(package / "b.py")
+    assert len({first, second, inputs.digest(["package"], tmp_path)}) == 3
+
+
+@pytest.fixture
+def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collect what the extension warns of; in a build each of these is an error."""
+    seen: list[str] = []
+    logger = SimpleNamespace(warning=lambda text, *values, **_: seen.append(text % values))
+    monkeypatch.setattr(book_extension, "LOGGER", logger)
+    return seen
+
+
+@pytest.mark.parametrize("alt", ["", "   ", "../../_build/jupyter_execute/a1b2.png", "figure.svg"])
+def test_a_figure_without_words_is_refused(warnings: list[str], alt: str) -> None:
+    page = new_document("page")
+    page += nodes.image(uri="a1b2.png", alt=alt)
+    book_extension.require_alt_text(None, page, "book/page")
+    assert len(warnings) == 1
+
+
+def test_a_figure_with_words_is_accepted(warnings: list[str]) -> None:
+    page = new_document("page")
+    page += nodes.image(uri="a1b2.png", alt="The weights lie on the diagonal.")
+    book_extension.require_alt_text(None, page, "book/page")
+    assert warnings == []
+
+
+def test_a_module_without_an_api_page_is_named(warnings: list[str]) -> None:
+    all_but_masks = {
+        f"transformer_ref.{name}": SimpleNamespace(objtype="module")
+        for name in public_modules()
+        if name != "masks"
+    }
+    env: Any = SimpleNamespace(domaindata={"py": {"objects": all_but_masks}})
+    book_extension.require_api_pages(None, env)
+    assert len(warnings) == 1
+    assert "transformer_ref.masks has no API page" in warnings[0]
+
+
+def public_modules() -> list[str]:
+    folder = inputs.ROOT / "transformer_ref"
+    modules = [path.stem for path in folder.glob("*.py")]
+    modules += [path.parent.name for path in folder.glob("*/__init__.py")]
+    return [name for name in modules if not name.startswith("_")]
+
+
+@pytest.mark.parametrize(
+    ("repository", "colab"),
+    [
+        ("", False),
+        ("https://github.com/owner/name", True),
+        ("https://gitlab.com/owner/name/", False),
+    ],
+)
+def test_one_address_switches_all_links_into_the_repository(repository: str, colab: bool) -> None:
+    options: dict[str, Any] = {"repository_url": repository}
+    config: Any = SimpleNamespace(html_theme_options=options, html_baseurl="")
+    book_extension.switch_repository_links(None, config)
+    for button in ("use_repository_button", "use_edit_page_button", "use_issues_button"):
+        assert options[button] is bool(repository)
+    assert bool(options["launch_buttons"]) is colab
+    assert config.ogp_image is None
+
+
+def test_leaving_out_the_solutions_takes_one_line() -> None:
+    lines = (inputs.ROOT / "_toc.yml").read_text(encoding="utf-8").splitlines()
+    named = [line for line in lines if "solutions/" in line and not line.lstrip().startswith("#")]
+    assert len(named) == 1
+    assert named[0].lstrip().startswith("- { caption: Solutions")

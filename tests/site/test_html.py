@@ -1,0 +1,116 @@
+"""The HTML of the built site: every internal link leads somewhere, and nothing dead is offered."""
+
+from __future__ import annotations
+
+import functools
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+
+from tools.build_book import ROOT, SITE
+
+PAGES = sorted(
+    path.relative_to(SITE).as_posix()
+    for path in SITE.rglob("*.html")
+    if "_static" not in path.parts and path != SITE / "index.html"
+) or ["book/index.html"]
+# Pages that were written, not generated, have a source.
+WRITTEN = [
+    name for name in PAGES if list((SITE / "_sources").glob(name.removesuffix(".html") + ".*"))
+]
+EVERY_PAGE = pytest.mark.parametrize("name", PAGES)
+
+
+@functools.cache
+def parse(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+@functools.cache
+def anchors(path: Path) -> frozenset[str]:
+    page = parse(path)
+    names = {str(tag["id"]) for tag in page.find_all(id=True)}
+    return frozenset(names | {str(tag["name"]) for tag in page.find_all("a", attrs={"name": True})})
+
+
+def references(path: Path) -> list[str]:
+    page = parse(path)
+    found = [str(tag["href"]) for tag in page.find_all(["a", "link"], href=True)]
+    return found + [str(tag["src"]) for tag in page.find_all(["img", "script"], src=True)]
+
+
+@pytest.mark.usefixtures("site")
+@EVERY_PAGE
+def test_internal_links_resolve(name: str) -> None:
+    here, dead = SITE / name, []
+    for reference in references(here):
+        if urlsplit(reference).scheme or reference.startswith("//"):
+            continue
+        target, anchor = urldefrag(reference)
+        path = (here.parent / unquote(urlsplit(target).path)).resolve() if target else here
+        if not path.is_file() or (
+            anchor and path.suffix == ".html" and anchor not in anchors(path)
+        ):
+            dead.append(reference)
+    assert dead == []
+
+
+@pytest.mark.usefixtures("site")
+@EVERY_PAGE
+def test_nothing_points_into_this_machine(name: str) -> None:
+    schemes = {urlsplit(reference).scheme for reference in references(SITE / name)}
+    assert schemes <= {"", "http", "https", "data"}
+    assert not [r for r in references(SITE / name) if "localhost" in r or "127.0.0.1" in r]
+
+
+@pytest.mark.usefixtures("site")
+@EVERY_PAGE
+def test_links_into_a_repository_need_its_address(name: str) -> None:
+    """While _config.yml names no repository, no page offers a button that leads to one."""
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    header = parse(SITE / name).select_one(".article-header-buttons")
+    links = [str(tag["href"]) for tag in header.find_all("a", href=True)] if header else []
+    outside = [link for link in links if urlsplit(link).scheme]
+    if not settings["repository"]["url"]:
+        assert outside == []
+    elif name in WRITTEN:
+        assert any(link.startswith(settings["repository"]["url"]) for link in outside)
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_shared_link_has_a_title_and_a_description(name: str) -> None:
+    page = parse(SITE / name)
+    tags = {str(tag["property"]): str(tag["content"]) for tag in page.find_all(property=True)}
+    assert tags["og:title"]
+    assert tags["og:type"] == "website"
+    assert tags["og:site_name"] == "The Transformer from the ground up"
+    assert len(tags["og:description"]) > 20
+    assert all(urlsplit(tags[key]).scheme for key in ("og:url", "og:image") if key in tags)
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("name", WRITTEN)
+def test_headings_form_an_outline(name: str) -> None:
+    article = parse(SITE / name).select_one("article.bd-article")
+    assert article is not None
+    levels = [int(tag.name[1]) for tag in article.find_all(["h1", "h2", "h3", "h4", "h5", "h6"])]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
+
+
+@pytest.mark.usefixtures("site")
+@EVERY_PAGE
+def test_there_is_a_favicon(name: str) -> None:
+    icon = parse(SITE / name).find("link", rel="icon")
+    assert icon is not None
+    assert (SITE / name).parent.joinpath(str(icon["href"])).resolve().is_file()
+
+
+def test_mathjax_stands_beside_its_licence(site: Path) -> None:
+    assert "Apache License" in (site / "_static/mathjax/LICENSE").read_text(encoding="utf-8")

@@ -1,0 +1,86 @@
+"""Every page of the built site, looked at in Chromium: desktop and phone, light and dark."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.site.conftest import MODES
+from tools.build_book import SITE
+
+pytestmark = pytest.mark.browser
+
+# The start page's address only forwards to book/index.html.
+PAGES = sorted(
+    path.relative_to(SITE).as_posix()
+    for path in SITE.rglob("*.html")
+    if "_static" not in path.parts
+) or ["book/index.html"]
+EVERY_PAGE = pytest.mark.parametrize("name", PAGES)
+EVERY_MODE = pytest.mark.parametrize("mode", MODES)
+
+# Lines on the console that are known and harmless, with their reason. None is left.
+ALLOWED_CONSOLE: frozenset[str] = frozenset()
+# Breaches of axe's rules that stay, with their reason. None is left.
+ALLOWED_VIOLATIONS: frozenset[str] = frozenset()
+
+
+@EVERY_PAGE
+@EVERY_MODE
+def test_nothing_is_fetched_from_outside(visit: Any, address: str, name: str, mode: str) -> None:
+    seen = visit(name, mode)
+    local = (f"{address}/", "data:", "blob:")
+    assert [url for url in seen.requests if not url.startswith(local)] == []
+    assert seen.failures == []
+
+
+@EVERY_PAGE
+@EVERY_MODE
+def test_the_console_stays_empty(visit: Any, name: str, mode: str) -> None:
+    assert [line for line in visit(name, mode).console if line not in ALLOWED_CONSOLE] == []
+
+
+@EVERY_PAGE
+@EVERY_MODE
+def test_the_page_does_not_scroll_sideways(visit: Any, name: str, mode: str) -> None:
+    assert visit(name, mode).found["overflow"] <= 0
+
+
+@EVERY_PAGE
+@EVERY_MODE
+def test_axe_finds_nothing(visit: Any, name: str, mode: str) -> None:
+    rules = visit(name, mode).violations
+    assert [line for line in rules if line.split(" ")[0] not in ALLOWED_VIOLATIONS] == []
+
+
+@EVERY_PAGE
+def test_mathematics_is_typeset(visit: Any, name: str) -> None:
+    found = visit(name, "desktop-light").found
+    assert found["wrong"] == []
+    assert found["unset"] == []
+
+
+@EVERY_PAGE
+def test_images_are_there_and_described(visit: Any, name: str) -> None:
+    for image in visit(name, "desktop-light").found["images"]:
+        assert image["loaded"], image["source"]
+        assert image["alt"] is not None, image["source"]
+        assert not re.search(r"[/\\]|\.(png|svg|jpe?g|gif|webp)$", image["alt"]), image["alt"]
+        # Only what decorates the frame around an article may be without words.
+        assert image["alt"].strip() or not image["inArticle"], image["source"]
+
+
+@EVERY_PAGE
+def test_figures_keep_a_light_card_on_a_dark_page(visit: Any, name: str) -> None:
+    for image in visit(name, "desktop-dark").found["images"]:
+        if image["isFigure"]:
+            assert image["background"] == "rgb(255, 255, 255)", image["source"]
+
+
+def test_the_course_has_formulas_and_figures(visit: Any) -> None:
+    """Without them the tests above would be about nothing."""
+    assert visit("book/attention.html", "desktop-light").found["formulas"] > 5
+    images = visit("book/attention.html", "desktop-light").found["images"]
+    assert any(image["isFigure"] for image in images)

@@ -1,0 +1,94 @@
+"""The site in use: searching, downloading, folding, moving by keyboard."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tools.build_book import ROOT, SITE
+
+pytestmark = pytest.mark.browser
+
+NOTEBOOKS = sorted(
+    path.relative_to(SITE / "_sources").with_suffix("").as_posix()
+    for path in (SITE / "_sources").rglob("*.ipynb")
+) or ["book/attention"]
+EXERCISES = [name for name in NOTEBOOKS if name.startswith("exercises/")]
+SOLUTIONS = [name for name in NOTEBOOKS if name.startswith("solutions/")]
+
+
+def test_the_bare_address_leads_to_the_start_page(tab: Page, address: str) -> None:
+    tab.goto(f"{address}/")
+    tab.wait_for_url("**/book/index.html")
+
+
+def test_search_finds_softmax(tab: Page, address: str) -> None:
+    tab.goto(f"{address}/book/index.html")
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type("softmax")
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/search.html?q=softmax*")
+    expect(tab.locator("#search-results li").first).to_be_visible()
+    found = tab.locator("#search-results li a").evaluate_all("links => links.map((a) => a.href)")
+    assert any("/book/attention.html" in link for link in found), found
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_notebook_downloads(tab: Page, address: str, tmp_path: Path, name: str) -> None:
+    tab.goto(f"{address}/{name}.html")
+    tab.get_by_role("button", name="Download this page").click()
+    with tab.expect_download() as download:
+        tab.locator("a.btn-download-source-button").click()
+    download.value.save_as(tmp_path / "notebook.ipynb")
+    assert (tmp_path / "notebook.ipynb").read_bytes() == (ROOT / f"{name}.ipynb").read_bytes()
+    assert json.loads((tmp_path / "notebook.ipynb").read_bytes())["nbformat"] == 4
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_an_exercise_offers_its_notebook(
+    tab: Page, address: str, tmp_path: Path, name: str
+) -> None:
+    tab.goto(f"{address}/{name}.html")
+    with tab.expect_download() as download:
+        tab.get_by_role("link", name="download the notebook").click()
+    download.value.save_as(tmp_path / "notebook.ipynb")
+    assert (tmp_path / "notebook.ipynb").read_bytes() == (ROOT / f"{name}.ipynb").read_bytes()
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_answers_are_folded_until_clicked(tab: Page, address: str, name: str) -> None:
+    notebook = json.loads((ROOT / f"{name}.ipynb").read_text(encoding="utf-8"))
+    answers = [
+        cell
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code" and cell["metadata"].get("nbgrader", {}).get("solution")
+    ]
+    assert answers
+    tab.goto(f"{address}/{name}.html")
+    folds = tab.locator("details", has=tab.get_by_text("Show the answer"))
+    expect(folds).to_have_count(len(answers))
+    for index in range(len(answers)):
+        expect(folds.nth(index).locator("pre")).to_be_hidden()
+    folds.first.locator("summary").click()
+    expect(folds.first.locator("pre")).to_be_visible()
+
+
+def test_the_first_tab_stop_skips_to_the_content(tab: Page, address: str) -> None:
+    tab.goto(f"{address}/book/conventions.html")
+    tab.keyboard.press("Tab")
+    skip = tab.get_by_role("link", name="Skip to main content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+
+
+def test_colours_can_be_chosen(tab: Page, address: str) -> None:
+    tab.goto(f"{address}/book/conventions.html")
+    root = tab.locator("html")
+    seen = {root.get_attribute("data-mode")}
+    for _ in range(2):
+        tab.get_by_role("button", name="Color mode").first.click()
+        seen.add(root.get_attribute("data-mode"))
+    assert seen == {"auto", "light", "dark"}
