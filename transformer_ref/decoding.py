@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from transformer_ref._validate import require_ids
 from transformer_ref.cache import KVCache
 from transformer_ref.masks import padding_mask
 from transformer_ref.model import Transformer
@@ -41,6 +42,7 @@ def greedy_decode(
             target vocabulary, or `src` does not fit the model.
     """
     config = model.config
+    require_ids("src", src, config.src_vocab_size)
     if not 1 <= max_len <= config.max_len:
         raise ValueError(f"max_len must lie in 1..{config.max_len}, got {max_len}")
     for name, token_id in (("bos_id", bos_id), ("eos_id", eos_id)):

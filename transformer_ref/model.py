@@ -17,7 +17,13 @@ from huggingface_hub import PyTorchModelHubMixin
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from transformer_ref._validate import require_at_least_one, require_ids, require_probability
+from transformer_ref._validate import (
+    require_at_least_one,
+    require_hidden,
+    require_ids,
+    require_mask,
+    require_probability,
+)
 from transformer_ref.cache import KVCache
 from transformer_ref.embeddings import TokenEmbedding, tied_logits
 from transformer_ref.layers import DecoderLayer, EncoderLayer, Norm
@@ -84,8 +90,10 @@ class TransformerConfig:
                 f"num_heads must divide d_model, "
                 f"got d_model={self.d_model}, num_heads={self.num_heads}"
             )
-        if not 0 <= pad_id < min(self.src_vocab_size, self.tgt_vocab_size):
-            raise ValueError(f"pad_id must lie inside both vocabularies, got {pad_id}")
+        if not isinstance(pad_id, int) or not 0 <= pad_id < min(
+            self.src_vocab_size, self.tgt_vocab_size
+        ):
+            raise ValueError(f"pad_id must be an id of both vocabularies, got {pad_id!r}")
         if self.tie_weights == "all" and self.src_vocab_size != self.tgt_vocab_size:
             raise ValueError(
                 'tie_weights="all" needs one vocabulary, '
@@ -194,7 +202,9 @@ class Transformer(nn.Module, PyTorchModelHubMixin):
         Raises:
             ValueError: on ids out of the vocabulary, S above max_len, or a mask that does not fit.
         """
-        require_ids("src", src, self.config.src_vocab_size)
+        require_ids("src", src, self.config.src_vocab_size, self.src_embedding.weight.device)
+        if src_mask is not None:
+            require_mask("src_mask", src_mask, self._scores_shape(src, src), src.device)
         return self.encoder(self.src_positions(self.src_embedding(src)), src_mask)
 
     def decode(
@@ -220,12 +230,16 @@ class Transformer(nn.Module, PyTorchModelHubMixin):
         Raises:
             ValueError: on ids out of the vocabulary, T above max_len, or a mask that does not fit.
         """
-        require_ids("tgt", tgt, self.config.tgt_vocab_size)
+        require_ids("tgt", tgt, self.config.tgt_vocab_size, self.tgt_embedding.weight.device)
+        require_hidden("memory", memory, self.config.d_model)
         offset = cache.length if cache is not None else 0
         x = self.tgt_positions(self.tgt_embedding(tgt), offset)
         so_far = cache.extend(tgt) if cache is not None else tgt
         if tgt_mask is None:
             tgt_mask = target_mask(so_far, self.config.pad_id)[:, :, offset:]
+        require_mask("tgt_mask", tgt_mask, self._scores_shape(tgt, so_far), tgt.device)
+        if memory_mask is not None:
+            require_mask("memory_mask", memory_mask, self._scores_shape(tgt, memory), tgt.device)
         return tied_logits(
             self.decoder(x, memory, tgt_mask, memory_mask, cache), self.output_proj.weight
         )
@@ -243,8 +257,12 @@ class Transformer(nn.Module, PyTorchModelHubMixin):
         Raises:
             ValueError: as :meth:`encode` and :meth:`decode`.
         """
+        require_ids("src", src)
         src_mask = padding_mask(src, self.config.pad_id)
         return self.decode(tgt_in, self.encode(src, src_mask), memory_mask=src_mask)
+
+    def _scores_shape(self, queries: Tensor, keys: Tensor) -> tuple[int, ...]:
+        return len(queries), self.config.num_heads, queries.shape[1], keys.shape[1]
 
     def save_pretrained(self, save_directory: str | Path, **kwargs: Any) -> None:
         """Write config.json and model.safetensors (tied weights once), each whole or not at all.
@@ -258,6 +276,7 @@ class Transformer(nn.Module, PyTorchModelHubMixin):
         """
         folder = Path(save_directory)
         folder.mkdir(parents=True, exist_ok=True)
+        kwargs.setdefault("repo_id", folder.name)  # the mixin would take the temporary name
         with tempfile.TemporaryDirectory(dir=folder) as new:
             super().save_pretrained(new, config=asdict(self.config), **kwargs)
             for name in ("model.safetensors", "config.json"):
@@ -272,7 +291,7 @@ class Transformer(nn.Module, PyTorchModelHubMixin):
         Args:
             folder: a local folder. For a model on the Hugging Face Hub pass its name
                 and ``local_files_only=False``; nothing is ever fetched without that.
-            map_location: the device of the loaded weights.
+            map_location: the device of the loaded model.
             kwargs: as in ``PyTorchModelHubMixin.from_pretrained``.
 
         Returns:
@@ -282,12 +301,13 @@ class Transformer(nn.Module, PyTorchModelHubMixin):
             OSError: if a file is missing or damaged; the message names it.
             ValueError: if config.json and the weights do not fit each other.
         """
+        kwargs.setdefault("strict", True)  # the mixin would leave missing weights untrained
         if kwargs.setdefault("local_files_only", True):
             _require_checkpoint(Path(folder))
         try:
             # The mixin prints where it loads from; a library should not.
             with contextlib.redirect_stdout(io.StringIO()):
-                return super().from_pretrained(folder, map_location=str(map_location), **kwargs)
+                return super().from_pretrained(folder, **kwargs).to(map_location)
         except SafetensorError as error:
             raise OSError(f"{Path(folder) / 'model.safetensors'} is damaged: {error}") from error
         except RuntimeError as error:

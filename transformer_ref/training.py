@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-import pickle
 import random
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -245,7 +243,7 @@ class Trainer:
         device: None = :func:`transformer_ref.pick_device`.
 
     Raises:
-        ValueError: if there are no examples, or `run_dir` holds a run with another config.
+        ValueError: if there are no examples, or `run_dir` holds a run of another config or model.
         OSError: if its checkpoint is damaged.
     """
 
@@ -274,7 +272,7 @@ class Trainer:
         self.step = 0
         self.losses: list[float] = []
         if not examples:
-            raise ValueError("examples must hold at least one example, got none")
+            raise ValueError("examples must hold at least one, got none")
         self.steps_per_epoch = math.ceil(len(examples) / config.batch_size)
         self.total_steps = config.epochs * self.steps_per_epoch
         self._batches: list[list[int]] | None = None
@@ -376,7 +374,10 @@ class Trainer:
                 f"got {asdict(self.config)}; use another folder, or delete that one to start again"
             )
         self.step, self.losses = state["step"], state["losses"]
-        self.model.load_state_dict(state["model"])
+        try:
+            self.model.load_state_dict(state["model"])
+        except RuntimeError as error:
+            raise ValueError(f"run_dir holds a run of another model: {path}: {error}") from error
         self.optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["random_state"])
         if state["cuda_random_states"] and torch.cuda.is_available():
@@ -389,12 +390,8 @@ def _load_state(path: Path) -> dict[str, Any]:
         state = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(state, dict) or "optimizer" not in state:
             raise ValueError("it is not a training checkpoint")
-    except (
-        RuntimeError,
-        EOFError,
-        ValueError,
-        pickle.UnpicklingError,
-        zipfile.BadZipFile,
-    ) as error:
+    except PermissionError:
+        raise
+    except Exception as error:  # torch.load meets damage with almost any exception
         raise OSError(f"{path} is damaged: {error}; delete it to start the run again") from error
     return state
