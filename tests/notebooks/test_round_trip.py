@@ -1,0 +1,268 @@
+"""A class goes through nbgrader: release, hand in, autograde, feedback, export.
+
+All by nbgrader's own commands, as the guide for instructors has them, in a course of its own.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+from tests.notebooks.assignments import ROOT, Task, prepared_shell, read, tasks
+from transformer_ref.checks import Result, grade
+
+pytestmark = pytest.mark.slow
+
+SLUG = "attention"
+
+# One plausible mistake a task.
+WRONG = {
+    "attention.attention_scores": """
+def attention_scores(query, key):
+    return query @ key.transpose(-2, -1)
+""",
+    "attention.scaled_dot_product_attention": """
+def scaled_dot_product_attention(query, key, value, mask=None):
+    scores = reference.attention_scores(query, key)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    weights = scores.softmax(dim=-2)
+    return weights @ value, weights
+""",
+    "attention.split_heads": """
+def split_heads(x, num_heads):
+    batch, length, d_model = x.shape
+    return x.reshape(batch, num_heads, length, d_model // num_heads)
+""",
+    "attention.merge_heads": """
+def merge_heads(x):
+    batch, num_heads, length, head_size = x.shape
+    return x.reshape(batch, length, num_heads * head_size)
+""",
+    "attention.MultiHeadAttention": """
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_model, d_model)
+        self.v_proj = nn.Linear(d_model, d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, query, key, value, mask=None):
+        q = reference.split_heads(self.q_proj(query), self.num_heads)
+        k = reference.split_heads(self.k_proj(key), self.num_heads)
+        v = reference.split_heads(self.v_proj(value), self.num_heads)
+        heads, _ = reference.scaled_dot_product_attention(q, k, v, mask)
+        return reference.merge_heads(heads)
+
+""",
+    "attention.find_the_bug": """
+def multi_head_attention(query, key, value, num_heads, mask=None):
+    return attention_as_found(query, key, value, num_heads, mask)
+""",
+}
+
+# Right without a mask, in which it forgets what it was given: part of the points.
+WITHOUT_MASK = """
+def scaled_dot_product_attention(query, key, value, mask=None):
+    weights = reference.attention_scores(query, key).softmax(dim=-1)
+    return weights @ value, weights
+"""
+
+MISSING_MODULE = "import helpers_that_were_not_handed_in\n\n"
+
+
+@dataclass
+class Course:
+    """A course in a folder of its own, and all that nbgrader said."""
+
+    root: Path
+    said: str = ""
+
+    def nbgrader(self, *arguments: str) -> None:
+        """Run one command of nbgrader; it has to succeed."""
+        # nbgrader makes its gradebook with the command alembic, which it looks up on the PATH.
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        done = subprocess.run(
+            [sys.executable, "-m", "nbgrader", *arguments],
+            cwd=self.root,
+            env={**os.environ, "PATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        self.said += done.stdout
+        assert done.returncode == 0, done.stdout
+
+    def hand_in(self, student: str, notebook: NotebookNode) -> None:
+        """Put a student's notebook where nbgrader looks for it."""
+        place = self.root / "course" / "submitted" / student / SLUG
+        place.mkdir(parents=True)
+        nbformat.write(notebook, place / f"{SLUG}.ipynb")
+
+    def points(self) -> dict[str, float]:
+        """The score of each student, from the exported table."""
+        with (self.root / "course" / "grades.csv").open(newline="") as table:
+            rows = list(csv.DictReader(table))
+        assert {row["assignment"] for row in rows} == {SLUG}
+        assert {float(row["max_score"]) for row in rows} == {20.0}
+        return {row["student_id"]: float(row["score"]) for row in rows}
+
+    def feedback(self, student: str) -> str:
+        """The text that a student gets back."""
+        page = self.root / "course" / "feedback" / student / SLUG / f"{SLUG}.html"
+        without_styles = re.sub(
+            r"<(style|script).*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL
+        )
+        return html.unescape(re.sub(r"<[^>]+>", "", without_styles))
+
+
+def solved(
+    except_for: dict[str, str] | None = None, without: set[str] = frozenset()
+) -> NotebookNode:
+    """The released notebook with the right answers in it.
+
+    Args:
+        except_for: other sources for the tasks with these keys.
+        without: keys of tasks that stay as they were released.
+    """
+    notebook, source = read("exercises", SLUG), read("solutions", SLUG)
+    for task, full in zip(tasks(notebook), tasks(source), strict=True):
+        if full.key not in without:
+            answer = (except_for or {}).get(full.key, full.cells["solution"].source)
+            task.cells["solution"].source = answer
+    return notebook
+
+
+def half_finished() -> NotebookNode:
+    """Three tasks are done, one of them in part; a check was deleted by mistake."""
+    notebook = solved(
+        except_for={"attention.scaled_dot_product_attention": WITHOUT_MASK},
+        without={"attention.merge_heads", "attention.MultiHeadAttention", "attention.find_the_bug"},
+    )
+    notebook.cells = [cell for cell in notebook.cells if cell.id != "split-heads-check"]
+    return notebook
+
+
+def raises_at_import() -> NotebookNode:
+    """The first answer imports a file that was not handed in; the others are right."""
+    first = tasks(read("solutions", SLUG))[0]
+    return solved(except_for={first.key: MISSING_MODULE + first.cells["solution"].source})
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """The round trip itself; the tests look at what came of it."""
+    course = Course(tmp_path_factory.mktemp("course").resolve())
+    shutil.copy(ROOT / "nbgrader_config.py", course.root)
+    shutil.copytree(ROOT / "solutions", course.root / "solutions")
+    (course.root / "course").mkdir()
+    course.nbgrader("generate_assignment", SLUG)
+    course.hand_in("right", solved())
+    course.hand_in("wrong", solved(except_for=WRONG))
+    course.hand_in("half", half_finished())
+    course.hand_in("import", raises_at_import())
+    course.nbgrader("autograde", SLUG)
+    course.nbgrader("generate_feedback", SLUG)
+    course.nbgrader("export", "--to", "course/grades.csv")
+    return course
+
+
+@pytest.fixture(scope="module")
+def all_tasks() -> dict[str, Task]:
+    return {task.key: task for task in tasks(read("solutions", SLUG))}
+
+
+def results(key: str, source: str, task: Task) -> list[Result]:
+    """What `grade` says about an answer, with the seeds of the check and of the hidden tests."""
+    shell = prepared_shell(read("solutions", SLUG))
+    as_found = next(c for c in read("solutions", SLUG).cells if c.id == "find-the-bug-as-found")
+    assert shell.run(as_found.source).error is None
+    assert shell.run(source).error is None
+    seed = re.search(r"seed=(\d+)", task.cells["hidden"].source)
+    assert seed
+    call = task.cells["check"].source
+    name = re.search(r'", (\w+),', call)
+    assert name
+    answer = shell.run(name[1]).value
+    return [grade(key, answer), grade(key, answer, seed=int(seed[1]))]
+
+
+def points_by_grade(key: str, source: str, task: Task) -> float:
+    found = results(key, source, task)
+    return sum(p * result.score for p, result in zip(task.points, found, strict=True))
+
+
+def test_the_released_notebook_is_the_committed_one(course: Course) -> None:
+    made = (course.root / "exercises" / SLUG / f"{SLUG}.ipynb").read_bytes()
+    assert made == (ROOT / "exercises" / SLUG / f"{SLUG}.ipynb").read_bytes()
+
+
+def test_right_answers_have_all_points(course: Course) -> None:
+    assert course.points()["right"] == 20.0
+
+
+def test_wrong_answers_have_the_points_of_the_cases_they_pass(
+    course: Course, all_tasks: dict[str, Task]
+) -> None:
+    expected = sum(points_by_grade(key, WRONG[key], task) for key, task in all_tasks.items())
+    assert course.points()["wrong"] == pytest.approx(expected)
+    assert expected <= 10.0
+
+
+def test_half_of_the_work_has_its_points_with_partial_credit(
+    course: Course, all_tasks: dict[str, Task]
+) -> None:
+    full = sum(
+        sum(all_tasks[key].points)
+        for key in ("attention.attention_scores", "attention.split_heads")
+    )
+    key = "attention.scaled_dot_product_attention"
+    partial = points_by_grade(key, WITHOUT_MASK, all_tasks[key])
+    assert 0.0 < partial < sum(all_tasks[key].points)
+    assert course.points()["half"] == pytest.approx(full + partial)
+
+
+def test_a_failed_import_costs_only_its_own_task(
+    course: Course, all_tasks: dict[str, Task]
+) -> None:
+    assert course.points()["import"] == 20.0 - sum(all_tasks["attention.attention_scores"].points)
+
+
+@pytest.mark.parametrize("key", WRONG)
+def test_feedback_names_the_mistake(course: Course, all_tasks: dict[str, Task], key: str) -> None:
+    result = results(key, WRONG[key], all_tasks[key])[0]
+    assert result.misconception is not None
+    feedback = " ".join(course.feedback("wrong").split())
+    first_line = " ".join(result.message.strip().splitlines()[0].split())
+    assert first_line in feedback
+    assert first_line not in " ".join(course.feedback("right").split())
+
+
+def test_feedback_says_what_is_not_done(course: Course) -> None:
+    assert course.feedback("half").lower().count("not done yet") >= 3
+
+
+def test_feedback_shows_the_students_own_error_and_none_of_ours(course: Course) -> None:
+    assert "helpers_that_were_not_handed_in" in course.feedback("import")
+    assert "Traceback" in course.feedback("import")
+    for student in ("right", "wrong"):
+        assert "Traceback" not in course.feedback(student)
+
+
+def test_nbgrader_reported_no_traceback_and_no_error(course: Course) -> None:
+    assert "Traceback" not in course.said
+    assert "ERROR" not in course.said
