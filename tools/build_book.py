@@ -7,6 +7,7 @@ so a failed build never looks like a good one. Nothing is done when nothing has 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tools.inputs import EXECUTION_INPUTS, ROOT, SITE_INPUTS, digest
+from tools.notebooks import EXECUTION_ENVIRONMENT
 
 SITE = ROOT / "_build" / "html"
 # jupyter-book adds `_build/html` to its output path by itself. The folder stays between builds,
@@ -43,7 +45,12 @@ def jupyter_book(*options: str) -> int:
     command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build"]
     command += [str(ROOT), "--path-output", str(WORKSHOP), "-W", "-n", "--keep-going", *options]
     process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=ROOT,
+        env={**os.environ, **EXECUTION_ENVIRONMENT},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     assert process.stdout is not None
     report = iter(process.stdout)

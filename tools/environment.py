@@ -26,8 +26,8 @@ STAMP_NAME = ".complete"
 STARTED_NAME = ".started"
 
 GIGABYTE = 10**9
-# Measured: the finished environment takes 1.9 GB with the CPU wheel of torch; pip needs room for
-# the downloads beside it.  The CUDA packages that the Linux wheel of torch brings take 5 GB more.
+# Measured: the finished environment takes 1.8 GB with the CPU wheel of torch; pip needs room for
+# the downloads beside it.  The CUDA packages of the Linux wheel take several GB more.
 NEEDED_BYTES = 3 * GIGABYTE
 NEEDED_BYTES_CUDA = 9 * GIGABYTE
 

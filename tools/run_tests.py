@@ -68,7 +68,7 @@ STAGES = (
     Stage("checks", ((*PYTEST, "tests/checks"),)),
     Stage("exercises", ((*PYTEST, "tests/notebooks"),)),
     Stage("notebooks", ((*PYTEST, *NBVAL, "book", "solutions"),), EXECUTION_ENVIRONMENT),
-    Stage("book", (("-m", "tools.build_book"),), EXECUTION_ENVIRONMENT),
+    Stage("book", (("-m", "tools.build_book"),)),
     Stage("site", ((*PYTEST, "tests/site", "-m", "not browser"),)),
     Stage("browser", ((*PYTEST, "tests/site", "-m", "browser"),), browser=True),
 )
