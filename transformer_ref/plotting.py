@@ -83,7 +83,7 @@ def plot_attention(
     ax.set_xticks(np.arange(len(keys)) + 0.5, list(keys))
     ax.set_yticks(np.arange(len(queries)) + 0.5, list(queries))
     ax.tick_params(length=0)
-    ax.invert_yaxis()
+    ax.set_ylim(len(queries), 0)
     ax.set_title(title)
     if colorbar:
         _colorbar(mesh, ax, "attention weight")
@@ -131,8 +131,6 @@ def plot_attention_grid(
             ax.set_title(f"layer {layer}")
         if layer == 0:
             ax.set_ylabel(f"head {head}")
-    if not axes[0, 0].yaxis_inverted():  # shared axes: every panel has turned them round once
-        axes[0, 0].invert_yaxis()
     return axes
 
 
@@ -165,7 +163,7 @@ def plot_head_values(
     ax.set_xticks(np.arange(array.shape[1]) + 0.5, [f"head {h}" for h in range(array.shape[1])])
     ax.set_yticks(np.arange(array.shape[0]) + 0.5, [f"layer {i}" for i in range(array.shape[0])])
     ax.tick_params(length=0)
-    ax.invert_yaxis()
+    ax.set_ylim(len(array), 0)
     _colorbar(mesh, ax, label)
     return ax
 
