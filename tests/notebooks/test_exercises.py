@@ -260,6 +260,15 @@ def test_an_unsolved_task_has_no_points_and_says_so_in_one_line(
         assert points.startswith("Points: 0 of")
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_bug_as_found_scores_nothing(seed: int, shells: dict[tuple[str, str], Shell]) -> None:
+    shell = shells["exercises", "attention"]
+    as_found = {cell.id: cell for cell in read("exercises", "attention").cells}
+    assert shell.run(as_found["find-the-bug-as-found"].source).error is None
+    found = shell.run(f"check('attention.find_the_bug', attention_as_found, 3, seed={seed})")
+    assert found.value == 0.0, found.printed
+
+
 @every_task
 def test_hidden_tests_try_other_inputs_than_the_check(slug: str, task: Task) -> None:
     visible, hidden = task.cells["check"].source, task.cells["hidden"].source
