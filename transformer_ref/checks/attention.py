@@ -270,14 +270,20 @@ def _attention_cases(
 
 
 def _corner_cases(rng: np.random.Generator, make: AttendMaker, full: int) -> list[Case]:
-    """One token, one head, and as many queries as keys, where a transposed mask would fit."""
+    """One token, one head, and equal sizes where a mistake would raise at different ones.
+
+    With as many queries as keys a transposed mask fits, with values as wide as keys they can be
+    taken for each other.
+    """
     sizes = draw_sizes(rng)
     square = replace(sizes, queries=sizes.keys)
+    wide = draw_sizes(rng)
     return [
         make(rng, draw_sizes(rng, batch=1, queries=1), "padding", full, "float32", "contiguous"),
         make(rng, draw_sizes(rng, heads=1), "target", full, "float32", "contiguous"),
         make(rng, square, "padding", full, "float64", "contiguous"),
         make(rng, square, "causal", full, "float32", "contiguous"),
+        make(rng, replace(wide, value_size=wide.head_size), "none", full, "float32", "contiguous"),
     ]
 
 

@@ -742,6 +742,16 @@ def _unsqueezed_mask(scores: Tensor, mask: Mask) -> Tensor:
     return scores if mask is None else hidden(scores, mask.unsqueeze(1))
 
 
+def _merged_by_size(x: Tensor) -> Tensor:
+    """Merge as :func:`merge`; other numbers if a mask has added an axis."""
+    return x.transpose(1, 2).reshape(x.shape[0], -1, x.shape[-3] * x.shape[-1])
+
+
+def _merged_by_cat(x: Tensor) -> Tensor:
+    """Merge as :func:`merge`; other numbers if a mask has added an axis."""
+    return torch.cat(x.unbind(1), dim=-1)
+
+
 def _exchanged(module: Any, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
     return module.q_proj(query), module.v_proj(key), module.k_proj(value)
 
@@ -808,10 +818,11 @@ SINGLE_HEAD = Misconception(
     "num_heads has no effect here. Each head attends by itself with its own slice of features.",
     (),
 )
-MASK_UNSQUEEZED = Misconception(
-    "mask-unsqueezed",
-    "the mask gets one axis more than the contract says it needs",
-    "The mask broadcasts to (B, H, T, S) as it comes. Look for an unsqueeze.",
+MASK_SHAPE = Misconception(
+    "mask-shape",
+    "the mask does not fit the scores, though it has a shape of the contract",
+    "The mask broadcasts to (B, H, T, S) as it comes. Look for an unsqueeze, an index or a reshape "
+    "of the mask, and for scores that lack the head axis.",
     (),
     r"must match|broadcast|expanded size|shape .* is invalid|[Ee]xpected|dimension",
 )
@@ -860,7 +871,13 @@ _CORE: tuple[tuple[Misconception, tuple[Any, ...]], ...] = (
     ),
     (TRANSPOSE_FORGOTTEN, (HeadsRecipe(merge=_merged_wrongly),)),
     (SINGLE_HEAD, (_single_head,)),
-    (MASK_UNSQUEEZED, (with_attention(hide=_unsqueezed_mask),)),
+    (
+        MASK_SHAPE,
+        tuple(
+            replace(with_attention(hide=_unsqueezed_mask), merge=each)
+            for each in (merge, _merged_by_size, _merged_by_cat)
+        ),
+    ),
 )
 
 MULTI_HEAD = (

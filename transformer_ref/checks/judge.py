@@ -355,18 +355,23 @@ def _agreement(
     Returns:
         None if a case contradicts it or nothing speaks for it.
     """
+    pattern = misconception.error
+    numbers = [number for number, case in enumerate(exam.cases) if case.device == "cpu"]
+    numbers.sort(key=lambda number: bool(outcomes[number].fault))  # what can contradict comes first
+    told = {number for number in numbers if pattern and re.search(pattern, outcomes[number].error)}
+    if not told and all(outcomes[number].fault for number in numbers):
+        return None
     unexplained = explained = 0
-    for number, case in enumerate(exam.cases):
-        if case.device != "cpu":
-            continue
+    for number in numbers:
         ours, their = outcomes[number], exam.wrong(misconception, variant, number)
         if ours.fault and their.fault:
-            pattern = misconception.error
-            explained += bool(pattern and re.search(pattern, ours.error))
+            explained += number in told
         elif ours.fault:
             unexplained += 1
         elif their.fault:
-            return None
+            if not reasons[number]:
+                return None
+            unexplained += 1
         else:
             verdict = _same_mistake(exam, number, ours, their, not reasons[number])
             if verdict is None:

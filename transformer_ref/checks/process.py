@@ -17,6 +17,7 @@ Two things make a fork unsafe, and both are met:
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import select
 import signal
@@ -109,6 +110,7 @@ def _detach_streams() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, 0)
+    faulthandler.disable()
     warnings.resetwarnings()
     warnings.simplefilter("ignore")
 

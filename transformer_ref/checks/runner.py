@@ -110,4 +110,9 @@ def work_in_child(task: str, unpack: Callable[[], Any], cases: bytes, send: Send
             send(plain.encode(Outcome(fault="raised", error=text).as_plain()))
         return
     for outcome in run_cases(find_task(task), answer, questions):
-        send(plain.encode(outcome.as_plain()))
+        try:
+            frame = plain.encode(outcome.as_plain())
+        except Exception as error:
+            said = f"its result cannot be read: {type(error).__name__}"
+            frame = plain.encode(Outcome(fault="returned", error=said).as_plain())
+        send(frame)

@@ -5,7 +5,7 @@ MUTANTS, which are wrong in a way that no misconception describes, must be rejec
 They are written apart from the checks, in the ways in which people write attention.
 """
 
-# ruff: noqa: N801, E731, N802, SIM108
+# ruff: noqa: N801, N802, E731, RUF005, RUF059
 
 from __future__ import annotations
 
@@ -1335,7 +1335,7 @@ WRONG = {
         ("heads-interleaved", _mha(cut=lambda self, x: w_split_interleaved(x, self.num_heads))),
         ("merge-without-transpose", _mha(join=_view_join)),
         ("single-head", w_mha_single),
-        ("mask-unsqueezed", w_mha_unsqueezed),
+        ("mask-shape", w_mha_unsqueezed),
         ("no-out-proj", _mha(last=lambda self, x: x)),
         (
             "projections-exchanged",
@@ -1403,7 +1403,7 @@ WRONG = {
         ("merge-without-transpose", _bug(join=w_merge_view)),
         ("single-head", w_bug_single),
         (
-            "mask-unsqueezed",
+            "mask-shape",
             _bug(lambda q, k, v, m: _attn(q, k, v, None if m is None else m[:, None])),
         ),
         ("key-for-value", _bug(w_attn_key_twice)),

@@ -1,0 +1,439 @@
+"""What `grade` and `check` promise: scores, messages, points, legal forms that are not punished."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.nn.functional import scaled_dot_product_attention as renamed
+
+import transformer_ref.attention as reference
+from transformer_ref.checks import Result, check, contract, grade, tasks
+
+SCORES = "attention.attention_scores"
+ATTENTION = "attention.scaled_dot_product_attention"
+SPLIT = "attention.split_heads"
+MERGE = "attention.merge_heads"
+MODULE = "attention.MultiHeadAttention"
+BUG = "attention.find_the_bug"
+
+
+def scores(query, key):
+    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+
+
+def attend(query, key, value, mask=None):
+    s = scores(query, key)
+    if mask is not None:
+        s = s.masked_fill(~mask, -1e9)
+    weights = s.softmax(-1)
+    return weights @ value, weights
+
+
+class Module(torch.nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
+            setattr(self, name, torch.nn.Linear(d_model, d_model))
+
+    def forward(self, query, key, value, mask=None):
+        pairs = ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
+        q, k, v = (layer(x).unflatten(2, (self.num_heads, -1)).mT for layer, x in pairs)
+        q, k, v = (x.permute(0, 3, 1, 2) for x in (q, k, v))
+        return self.out_proj(attend(q, k, v, mask)[0].transpose(1, 2).flatten(2))
+
+
+# --- interface -------------------------------------------------------------------------------
+
+
+def test_the_tasks_are_those_of_the_assignment():
+    assert tasks() == [SCORES, ATTENTION, SPLIT, MERGE, MODULE, BUG]
+    for task in tasks():
+        assert "Gradients reach every input" in contract(task)
+
+
+@pytest.mark.parametrize("task", ["attention.nothing", "", "split_heads", None, 3])
+def test_an_unknown_task_is_a_key_error_that_names_it(task):
+    with pytest.raises(KeyError) as caught:
+        grade(task, scores)
+    assert repr(task) in str(caught.value)
+    assert MERGE in str(caught.value)
+
+
+def test_accepted_means_exactly_one():
+    result = grade(SCORES, scores)
+    assert result == Result(1.0, None, f"{SCORES}: all 12 cases pass.", SCORES, 12, 12)
+    assert type(result.score) is float
+
+
+def test_the_same_seed_gives_the_same_result_and_another_one_other_cases():
+    def wrong(query, key):
+        return query @ key.mT
+
+    first, again, other = (grade(SCORES, wrong, seed) for seed in (5, 5, 6))
+    assert first == again
+    assert first.message != other.message
+    assert grade(SCORES, scores, seed=-3).score == 1.0
+
+
+def test_check_prints_and_returns_a_plain_float(capsys):
+    assert check(SCORES, scores, 3) == 3.0
+    assert capsys.readouterr().out == f"{SCORES}: all 12 cases pass.\nPoints: 3 of 3\n"
+    points = check(SCORES, lambda query, key: None, 3, seed=4)
+    assert (type(points), points) == (float, 0.0)
+    captured = capsys.readouterr()
+    assert "is a `return` missing?" in captured.out
+    assert captured.err == ""
+
+
+def test_check_gives_part_of_the_points(capsys):
+    def only_four_axes(query, key):
+        return torch.einsum("bhtk,bhsk->bhts", query, key) / math.sqrt(query.shape[-1])
+
+    share = grade(SCORES, only_four_axes).score
+    assert 0.4 < share < 0.8
+    assert check(SCORES, only_four_axes, 2) == pytest.approx(2 * share)
+    assert "einsum" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("points", [-1, float("nan"), float("inf")])
+def test_points_that_are_none(points):
+    with pytest.raises(ValueError, match="points must be a number from 0 up"):
+        check(SCORES, scores, points)
+
+
+def test_a_named_mistake_gets_at_most_half():
+    def ignores_the_mask(query, key, value, mask=None):
+        return attend(query, key, value)
+
+    result = grade(ATTENTION, ignores_the_mask)
+    assert result.misconception == "mask-ignored"
+    assert 0.0 < result.score <= 0.5
+    mutates = grade(ATTENTION, lambda query, key, value, mask=None: attend(query, key, value, mask))
+    assert mutates.score == 1.0
+
+
+# --- legal forms -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda q, k: scores(q, k),
+        lambda key, query: scores(query, key),
+        lambda *args, **kwargs: scores(*args, **kwargs),
+        partial(lambda scale, query, key: scores(query, key) * scale, 1.0),
+        torch.jit.script_if_tracing(scores),
+        torch.vmap(scores) and scores,
+    ],
+    ids=["other names", "other order", "wrapper", "partial", "scripted", "plain"],
+)
+def test_any_way_to_be_called(answer):
+    assert grade(SCORES, answer).score == 1.0
+
+
+def test_arguments_by_keyword_only():
+    def keyword_only(*, query, key, value, mask=None):
+        return attend(query, key, value, mask)
+
+    def mask_by_keyword_only(q, k, v, *, mask=None):
+        return attend(q, k, v, mask)
+
+    assert grade(ATTENTION, keyword_only).score == 1.0
+    assert grade(ATTENTION, mask_by_keyword_only).score == 1.0
+
+
+def test_a_list_for_the_pair():
+    assert grade(ATTENTION, lambda q, k, v, mask=None: list(attend(q, k, v, mask))).score == 1.0
+
+
+def test_a_vmapped_answer():
+    def one_sequence(x):
+        return torch.vmap(lambda part: part * 1.0)(x)
+
+    def answer(x, num_heads):
+        return one_sequence(x).unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+    assert grade(SPLIT, answer).score == 1.0
+
+
+def test_a_class_may_have_more_than_the_stub():
+    class More(Module):
+        def __init__(self, d_model, num_heads, dropout=0.0, *, name="attention"):
+            super().__init__(d_model, num_heads)
+            self.register_buffer("scale", torch.ones(1))
+            self.drop = torch.nn.Dropout(0.5)
+            self.spare = torch.nn.Parameter(torch.ones(d_model))
+
+        def forward(self, query, key, value, mask=None, need_weights=False):
+            return self.drop(super().forward(query, key, value, mask)) * self.scale
+
+    assert grade(MODULE, Module).score == 1.0
+    assert grade(MODULE, More).score == 1.0
+    assert grade(MODULE, lambda d_model, num_heads: More(d_model, num_heads)).score == 1.0
+
+
+# --- what is told ----------------------------------------------------------------------------
+
+
+def test_a_changed_argument_is_named():
+    def changes(query, key, value, mask=None):
+        value.add_(0.0).mul_(2.0)
+        return attend(query, key, value / 2, mask)
+
+    result = grade(ATTENTION, changes)
+    assert result.score == 0.0
+    assert "the caller's `value` holds other values after the call" in result.message
+
+
+def test_a_list_where_a_tensor_is_asked_is_told():
+    message = grade(MERGE, lambda x: [x]).message
+    assert "expected one tensor, received a list of 1" in message
+
+
+def test_numpy_where_a_tensor_is_asked_is_told():
+    message = grade(SCORES, lambda query, key: scores(query, key).detach().numpy()).message
+    assert "expected one tensor, received a ndarray" in message
+
+
+def test_a_lost_dtype_is_told():
+    result = grade(SPLIT, lambda x, n: x.float().unflatten(2, (n, -1)).transpose(1, 2))
+    assert result.misconception == "float32-only"
+    assert "expected dtype float64 as in the input, received float32" in result.message
+
+
+def test_a_wrong_shape_is_told():
+    message = grade(SPLIT, lambda x, n: x).message
+    assert "expected shape (" in message
+    assert "received (" in message
+
+
+def test_detached_weights_are_told():
+    def detached(query, key, value, mask=None):
+        weights = attend(query, key, value, mask)[1].detach()
+        return weights @ value, weights
+
+    message = grade(ATTENTION, detached).message
+    assert "no gradient reaches `query`, `key`" in message
+
+
+def test_weights_may_be_detached_if_the_output_is_not():
+    def answer(query, key, value, mask=None):
+        output, weights = attend(query, key, value, mask)
+        return output, weights.detach()
+
+    assert grade(ATTENTION, answer).score == 1.0
+
+
+def test_properties_explain_wrong_weights():
+    def unnormalised(query, key, value, mask=None):
+        weights = scores(query, key).exp()
+        return weights @ value, weights
+
+    assert "should sum to 1 over the keys" in grade(ATTENTION, unnormalised).message
+
+    def leaks(query, key, value, mask=None):
+        s = scores(query, key)
+        weights = (s if mask is None else s.masked_fill(~mask, -4.0)).softmax(-1)
+        return weights @ value, weights
+
+    assert "a key that the mask hides (False) has weight" in grade(ATTENTION, leaks).message
+
+    def unrelated(query, key, value, mask=None):
+        output, weights = attend(query, key, value, mask)
+        return output * 1.5, weights
+
+    assert "not what the returned weights make" in grade(ATTENTION, unrelated).message
+
+
+def test_a_leak_through_a_weak_fill_is_told():
+    """A fill of -15 is within the tolerance of most cases; a loud value behind it is not."""
+
+    class Leaks(Module):
+        def forward(self, query, key, value, mask=None):
+            mask = None if mask is None else mask.to(query.dtype).log().clamp_min(-15.0)
+            return super().forward(
+                query, key, value, _AddedMask(mask) if mask is not None else mask
+            )
+
+    result = grade(MODULE, Leaks)
+    assert result.score < 1.0
+    assert "hidden keys still have weight" in result.message
+
+
+class _AddedMask:
+    """Stands for a mask; `~mask` in masked_fill is not used on it."""
+
+    def __init__(self, bias):
+        self.bias = bias
+
+    def __invert__(self):
+        raise AssertionError
+
+
+def test_randomness_is_told():
+    class Random(Module):
+        def forward(self, query, key, value, mask=None):
+            return F.dropout(super().forward(query, key, value, mask), 0.1)
+
+    assert grade(MODULE, Random).score == 0.0
+
+
+def test_memory_from_call_to_call_is_told():
+    calls = []
+
+    def remembers(x):
+        calls.append(1)
+        return x.transpose(1, 2).flatten(2) * (1.0 if len(calls) < 10 else 2.0)
+
+    assert "remembered from call to call" in grade(MERGE, remembers).message
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda module: delattr(module, "v_proj"), "no layer `v_proj`"),
+        (lambda module: setattr(module.k_proj, "bias", None), "`k_proj` has no bias"),
+        (
+            lambda module: setattr(module, "out_proj", torch.nn.Linear(2, 3)),
+            "out_proj.weight has shape (3, 2), expected (",
+        ),
+    ],
+)
+def test_a_missing_name_or_bias_is_told(change, said):
+    class Changed(Module):
+        def __init__(self, d_model, num_heads):
+            super().__init__(d_model, num_heads)
+            change(self)
+
+    result = grade(MODULE, Changed)
+    assert result.score == 0.0
+    assert said in result.message
+
+
+# --- what may not be called ------------------------------------------------------------------
+
+
+def fused(query, key, value, mask=None):
+    return renamed(query, key, value, attn_mask=mask), attend(query, key, value, mask)[1]
+
+
+def fused_from_torch_ops(query, key, value, mask=None):
+    output = torch.ops.aten.scaled_dot_product_attention(query, key, value, mask)
+    return output, attend(query, key, value, mask)[1]
+
+
+def fused_and_caught(query, key, value, mask=None):
+    try:
+        F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    except BaseException:
+        pass
+    return attend(query, key, value, mask)
+
+
+def fused_of_the_reference(query, key, value, mask=None):
+    return reference.fused_attention(query, key, value, mask), None
+
+
+@torch.jit.script
+def _scripted(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor):
+    return F.scaled_dot_product_attention(query, key, value)
+
+
+def fused_in_a_script(query, key, value, mask=None):
+    if query.ndim == 4:
+        _scripted(query, key, value[..., : key.shape[-1]].expand_as(key).contiguous())
+    return attend(query, key, value, mask)
+
+
+@pytest.mark.parametrize(
+    "answer", [fused, fused_from_torch_ops, fused_and_caught, fused_of_the_reference]
+)
+def test_the_fused_function_is_refused(answer):
+    result = grade(ATTENTION, answer)
+    assert (result.score, result.misconception) == (0.0, None)
+    assert "It calls torch.nn.functional.scaled_dot_product_attention" in result.message
+
+
+class Wraps(Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        self.inner = torch.nn.MultiheadAttention(d_model, num_heads, batch_first=True)
+
+
+class CallsFused(Module):
+    def forward(self, query, key, value, mask=None):
+        return F.scaled_dot_product_attention(query, key, value) * 0 + super().forward(
+            query, key, value, mask
+        )
+
+
+class CallsFunctional(Module):
+    def forward(self, query, key, value, mask=None):
+        F.multi_head_attention_forward(query, key, value)
+        return super().forward(query, key, value, mask)
+
+
+class Inherits(reference.MultiHeadAttention):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [
+        (Wraps, "torch.nn.MultiheadAttention"),
+        (CallsFused, "torch.nn.functional.scaled_dot_product_attention"),
+        (CallsFunctional, "torch.nn.functional.multi_head_attention_forward"),
+        (Inherits, "transformer_ref.attention.MultiHeadAttention"),
+        (reference.MultiHeadAttention, "transformer_ref.attention.MultiHeadAttention"),
+        (
+            lambda d_model, num_heads: torch.nn.TransformerEncoderLayer(d_model, num_heads),
+            "torch.nn.TransformerEncoderLayer",
+        ),
+    ],
+)
+def test_modules_that_are_the_task_are_refused(answer, name):
+    result = grade(MODULE, answer)
+    assert result.score == 0.0
+    assert f"It calls {name}, " in result.message
+
+
+@pytest.mark.parametrize("name", [task.split(".")[1] for task in tasks()[:5]])
+def test_the_reference_piece_itself_is_refused(name):
+    result = grade(f"attention.{name}", getattr(reference, name))
+    assert result.score == 0.0
+    assert f"It calls transformer_ref.attention.{name}, " in result.message
+
+
+def test_a_mention_is_not_a_call():
+    def mentions(query, key, value, mask=None):
+        _ = (
+            F.scaled_dot_product_attention,
+            torch.nn.MultiheadAttention,
+            reference.attention_scores,
+        )
+        return attend(query, key, value, mask)
+
+    assert grade(ATTENTION, mentions).score == 1.0
+
+
+def test_pieces_of_other_tasks_may_be_used():
+    class WithPieces(Module):
+        def forward(self, query, key, value, mask=None):
+            pairs = ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
+            heads = [reference.split_heads(layer(x), self.num_heads) for layer, x in pairs]
+            output, _ = reference.scaled_dot_product_attention(*heads, mask)
+            return self.out_proj(reference.merge_heads(output))
+
+    assert grade(MODULE, WithPieces).score == 1.0
+
+
+def test_the_caller_may_still_call_everything_afterwards():
+    grade(ATTENTION, fused)
+    x = torch.ones(1, 2, 3)
+    assert reference.attention_scores(x, x).shape == (1, 2, 2)
+    assert F.scaled_dot_product_attention(x, x, x).shape == x.shape

@@ -1,0 +1,120 @@
+"""The clean process that grades where this one cannot be forked."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+
+import pytest
+import torch
+
+from transformer_ref.checks import grade, process, runner
+from transformer_ref.checks.worker import Worker, WorkerError
+
+SCORES = "attention.attention_scores"
+FACTOR = torch.tensor(0.5)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _stop_afterwards():
+    yield
+    runner._worker.stop()
+
+
+@pytest.fixture(autouse=True)
+def _no_fork_here(monkeypatch):
+    """A child of this process never gets ready, as after autograd has used a GPU."""
+
+    def stuck(work, seconds):
+        return process.Ended([], "not ready")
+
+    monkeypatch.setattr(runner, "run_forked", stuck)
+
+
+def helper(query):
+    return math.sqrt(query.shape[-1]) * 2 * FACTOR
+
+
+def right(query, key):
+    return query @ key.transpose(-2, -1) / helper(query)
+
+
+class Scaled(torch.nn.Module):
+    def forward(self, query, key):
+        return super().__call__ and right(query, key)
+
+
+def test_right_answers_of_all_kinds():
+    root = 0.5
+
+    def closure(query, key):
+        return query @ key.mT * query.shape[-1] ** -root
+
+    class Nested:
+        def __call__(self, query, key):
+            return closure(query, key)
+
+    answers = [right, closure, Nested(), Scaled(), lambda query, key: right(query, key)]
+    assert [grade(SCORES, answer).score for answer in answers] == [1.0] * len(answers)
+
+
+def test_wrong_answers_are_named():
+    result = grade(SCORES, lambda query, key: query @ key.mT)
+    assert (result.score, result.misconception) == (0.0, "no-scale")
+
+
+def test_a_class():
+    class MultiHeadAttention(torch.nn.Module):
+        def __init__(self, d_model, num_heads):
+            super().__init__()
+            self.q_proj = torch.nn.Linear(d_model, d_model)
+
+    assert "no layer `k_proj`" in grade("attention.MultiHeadAttention", MultiHeadAttention).message
+
+
+def loop(query, key):
+    while True:
+        pass
+
+
+def test_an_endless_answer_is_cut_off_and_the_worker_lives_on():
+    start = time.monotonic()
+    assert "cut off after 0.5 s" in grade(SCORES, loop, seconds=0.5).message
+    assert time.monotonic() - start < 30
+    before = runner._worker._process
+    assert grade(SCORES, right).score == 1.0
+    assert runner._worker._process is before
+
+
+def test_the_end_of_the_child_is_not_the_end_of_the_worker():
+    assert "exit status 5" in grade(SCORES, lambda query, key: os._exit(5)).message
+    assert grade(SCORES, right).score == 1.0
+
+
+def test_a_worker_that_was_killed_is_started_again():
+    assert grade(SCORES, right).score == 1.0
+    runner._worker._process.kill()
+    runner._worker._process.wait()
+    assert grade(SCORES, right).score == 1.0
+
+
+def test_what_cannot_be_sent_is_told():
+    lock = threading.Lock()
+
+    def answer(query, key):
+        with lock:
+            return right(query, key)
+
+    result = grade(SCORES, answer)
+    assert result.score == 0.0
+    assert "cannot be sent to the grading process" in result.message
+
+
+def test_a_worker_that_does_not_answer_is_an_error(monkeypatch):
+    worker = Worker()
+    monkeypatch.setattr("transformer_ref.checks.worker._MAIN", "raise SystemExit")
+    with pytest.raises(WorkerError, match="does not answer"):
+        worker.run(SCORES, right, b"", 1.0)
+    assert worker._process is None
