@@ -27,7 +27,7 @@ help: ## list the targets
 	@awk -F ":.*## " "/^[a-z-]+:.*## / { printf \"  %-15s %s\\n\", \$$1, \$$2 }" $(MAKEFILE_LIST)
 
 # Written last by the bootstrap, so that a half-made environment is never taken for a good one.
-$(READY): requirements.lock pyproject.toml tools/bootstrap.py tools/environment.py
+$(READY): requirements.lock pyproject.toml
 	@$(PYTHON) tools/bootstrap.py --venv $(VENV)
 
 setup: $(READY) ## make or update the environment in .venv from requirements.lock
