@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_INTEGER_DTYPES = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})
+_ID_DTYPES = (torch.int64, torch.int32)  # those that F.embedding can look up
 
 
 def require_at_least_one(**sizes: int) -> None:
@@ -31,28 +31,82 @@ def require_probability(**values: float) -> None:
         ValueError: naming the first argument that is out of range.
     """
     for name, value in values.items():
-        if not 0.0 <= value < 1.0:
-            raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
+        if not isinstance(value, int | float) or not 0.0 <= value < 1.0:
+            raise ValueError(f"{name} must be a number in [0, 1), got {value!r}")
 
 
-def require_ids(name: str, ids: Tensor, vocab_size: int | None = None) -> None:
+def require_ids(
+    name: str, ids: Tensor, vocab_size: int | None = None, device: torch.device | None = None
+) -> None:
     """Refuse token ids that are not a (B, T) integer tensor or fall outside the vocabulary.
+
+    A batch of no rows is allowed, rows of no tokens are not: there is nothing to attend to.
 
     Raises:
         ValueError: naming the argument, what it holds and what is allowed.
     """
-    if ids.ndim != 2:
-        raise ValueError(f"{name} must have shape (batch, length), got {tuple(ids.shape)}")
-    if ids.dtype not in _INTEGER_DTYPES:
-        raise ValueError(f"{name} must hold integer ids (int64), got {ids.dtype}")
+    if ids.ndim != 2 or ids.shape[1] == 0:
+        raise ValueError(
+            f"{name} must have shape (batch, length), length at least 1, got {tuple(ids.shape)}"
+        )
+    if ids.dtype not in _ID_DTYPES:
+        raise ValueError(f"{name} must hold ids as int64 or int32, got {ids.dtype}")
+    if device is not None and ids.device != device:
+        raise ValueError(f"{name} must be on {device} like the weights, got {ids.device}")
     if vocab_size is None or torch.compiler.is_compiling() or ids.is_meta or ids.numel() == 0:
         return
-    lowest, highest = (int(bound) for bound in torch.aminmax(ids))
+    lowest, highest = torch.stack(torch.aminmax(ids)).tolist()
     if lowest < 0 or highest >= vocab_size:
         raise ValueError(
             f"{name} must lie in 0..{vocab_size - 1} (vocabulary of {vocab_size}), "
             f"got ids from {lowest} to {highest}"
         )
+
+
+def require_hidden(name: str, x: Tensor, d_model: int) -> None:
+    """Refuse hidden states that are not a floating (B, T, D) tensor.
+
+    Raises:
+        ValueError: naming the argument, what came and what was expected.
+    """
+    if x.ndim != 3 or x.shape[-1] != d_model or not x.is_floating_point():
+        raise ValueError(
+            f"{name} must be floating with shape (batch, length, {d_model}), "
+            f"got {x.dtype} of shape {tuple(x.shape)}"
+        )
+
+
+def require_attention(query: Tensor, key: Tensor, value: Tensor | None = None) -> None:
+    """Refuse queries (..., T, K), keys (..., S, K) and values (..., S, K_v) that do not fit.
+
+    Raises:
+        ValueError: naming the arguments and what came of each.
+    """
+    given = (query, key) if value is None else (query, key, value)
+    if any(x.ndim < 2 or not x.is_floating_point() for x in given):
+        problem = "be floating with at least 2 axes"
+    elif query.shape[-1] != key.shape[-1]:
+        problem = "agree in the last axis of query and key"
+    elif value is not None and key.shape[-2] != value.shape[-2]:
+        problem = "have one row of key and value for each source token"
+    elif not all(_broadcast(query.shape[:-2], x.shape[:-2]) for x in given):
+        problem = "share their leading axes"
+    elif any(x.device != query.device for x in given):
+        problem = "be on one device"
+    else:
+        return
+    got = ", ".join(
+        f"{name} {tuple(x.shape)} {x.dtype} on {x.device}"
+        for name, x in zip(("query", "key", "value"), given, strict=False)
+    )
+    raise ValueError(f"query, key and value must {problem}, got {got}")
+
+
+def _broadcast(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return all(
+        size == another or 1 in (size, another)
+        for size, another in zip(reversed(shape), reversed(other), strict=False)
+    )
 
 
 def require_mask(

@@ -8,12 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.hooks import RemovableHandle
 
-from transformer_ref._validate import require_at_least_one, require_mask, require_probability
+from transformer_ref._validate import (
+    require_at_least_one,
+    require_attention,
+    require_hidden,
+    require_mask,
+    require_probability,
+)
 from transformer_ref.cache import FixedCache, GrowingCache
 from transformer_ref.masks import causal_mask, masked_softmax
 
@@ -29,13 +37,9 @@ def attention_scores(query: Tensor, key: Tensor) -> Tensor:
         (..., T, S) scores; the scale keeps their variance near 1 when q and k have unit variance.
 
     Raises:
-        ValueError: if the last axes differ.
+        ValueError: if the shapes do not fit each other, or a tensor is not floating.
     """
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(
-            f"query and key must share their last axis, "
-            f"got {tuple(query.shape)} and {tuple(key.shape)}"
-        )
+    require_attention(query, key)
     return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
 
 
@@ -61,11 +65,7 @@ def scaled_dot_product_attention(
 
     Source: Vaswani et al. 2017, equation 1.
     """
-    if key.shape[-2] != value.shape[-2]:
-        raise ValueError(
-            f"key and value must have one row for each source token, "
-            f"got {tuple(key.shape)} and {tuple(value.shape)}"
-        )
+    require_attention(query, key, value)
     weights = masked_softmax(attention_scores(query, key), mask)
     return F.dropout(weights, dropout_p, training=dropout_p > 0.0) @ value, weights
 
@@ -93,11 +93,12 @@ def fused_attention(
         (B, H, T, K). Rows that may see nothing are zeros.
 
     Raises:
-        ValueError: if the mask is not boolean or does not broadcast,
+        ValueError: if shapes do not fit, the mask is not boolean or does not broadcast,
             or `is_causal` comes with a mask or with T != S.
 
     Source: Dao et al. 2022 (FlashAttention); Rabe and Staats 2021.
     """
+    require_attention(query, key, value)
     if is_causal:
         _require_causal_fits(query, key, mask)
     if mask is None:
@@ -204,12 +205,8 @@ class MultiHeadAttention(nn.Module):
         )
 
     def _require_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> None:
-        d_model = self.q_proj.in_features
         for name, x in (("query", query), ("key", key), ("value", value)):
-            if x.ndim != 3 or x.shape[-1] != d_model:
-                raise ValueError(
-                    f"{name} must have shape (batch, length, {d_model}), got {tuple(x.shape)}"
-                )
+            require_hidden(name, x, self.q_proj.in_features)
         if key.shape != value.shape or query.shape[0] != key.shape[0]:
             raise ValueError(
                 "query, key and value must share the batch, key and value the length, "
@@ -228,8 +225,10 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
         (B, H, T, K) with K = D/H, a view; head h holds features h*K .. (h+1)*K - 1 of every token.
 
     Raises:
-        ValueError: if `num_heads` does not divide D.
+        ValueError: if `x` has another rank or `num_heads` does not divide D.
     """
+    if x.ndim != 3:
+        raise ValueError(f"x must have shape (batch, length, D), got {tuple(x.shape)}")
     if num_heads < 1 or x.shape[-1] % num_heads:
         raise ValueError(f"num_heads must divide D, got D={x.shape[-1]}, num_heads={num_heads}")
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
@@ -243,7 +242,12 @@ def merge_heads(x: Tensor) -> Tensor:
 
     Returns:
         (B, T, H*K).
+
+    Raises:
+        ValueError: if `x` has another rank.
     """
+    if x.ndim != 4:
+        raise ValueError(f"x must have shape (batch, heads, length, K), got {tuple(x.shape)}")
     return x.transpose(1, 2).flatten(start_dim=2)
 
 
@@ -260,26 +264,35 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
         A dict from module name to (B, H, T, S) weights of the latest pass, detached.
     """
     recorded: dict[str, Tensor] = {}
-
-    def ask_for_weights(
-        module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return args, {**kwargs, "need_weights": True}
-
-    handles = []
+    handles: list[RemovableHandle] = []
     for name, module in model.named_modules():
         if isinstance(module, MultiHeadAttention):
-
-            def keep(
-                module: nn.Module, args: Any, output: tuple[Tensor, Tensor], name: str = name
-            ) -> Tensor:
-                attended, recorded[name] = output[0], output[1].detach()
-                return attended
-
-            handles.append(module.register_forward_pre_hook(ask_for_weights, with_kwargs=True))
-            handles.append(module.register_forward_hook(keep))
+            handles += _record_one(module, name, recorded)
     try:
         yield recorded
     finally:
         for handle in handles:
             handle.remove()
+
+
+def _record_one(
+    module: MultiHeadAttention, name: str, recorded: dict[str, Tensor]
+) -> tuple[RemovableHandle, RemovableHandle]:
+    """Hook one module: it is asked for its weights, and its caller gets what it asked for."""
+    caller_wants_weights = False
+
+    def ask(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        nonlocal caller_wants_weights
+        bound = signature(MultiHeadAttention.forward).bind(module, *args, **kwargs)
+        caller_wants_weights = bound.arguments.get("need_weights", False)
+        bound.arguments["need_weights"] = True
+        return bound.args[1:], bound.kwargs
+
+    def keep(module: nn.Module, args: Any, output: tuple[Tensor, Tensor]) -> Any:
+        recorded[name] = output[1].detach()
+        return output if caller_wants_weights else output[0]
+
+    return (
+        module.register_forward_pre_hook(ask, with_kwargs=True),
+        module.register_forward_hook(keep),
+    )

@@ -62,9 +62,10 @@ class TokenEmbedding(nn.Module):
             (B, T, D) in the dtype of the weight.
 
         Raises:
-            ValueError: if `ids` has another rank or dtype, or an id is outside the vocabulary.
+            ValueError: if `ids` has another rank, dtype or device than the weight,
+                or an id is outside the vocabulary.
         """
-        require_ids("ids", ids, self.embedding.num_embeddings)
+        require_ids("ids", ids, self.embedding.num_embeddings, self.weight.device)
         return self.embedding(ids) * self.scale
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_ref._validate import require_at_least_one, require_probability
+from transformer_ref._validate import require_at_least_one, require_hidden, require_probability
 from transformer_ref.attention import MultiHeadAttention
 from transformer_ref.cache import LayerCache
 
@@ -44,7 +44,15 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (..., D) to (..., D), each token by itself."""
+        """Map (..., D) to (..., D), each token by itself.
+
+        Raises:
+            ValueError: if the last axis of `x` is not D.
+        """
+        if x.shape[-1] != self.linear1.in_features:
+            raise ValueError(
+                f"x must have shape (..., {self.linear1.in_features}), got {tuple(x.shape)}"
+            )
         return self.linear2(self.dropout(F.relu(self.linear1(x))))
 
 
@@ -57,6 +65,7 @@ class _Block(nn.Module):
             raise ValueError(f'norm must be "post" or "pre", got {norm!r}')
         require_at_least_one(d_model=d_model)
         require_probability(dropout=dropout)
+        self.d_model = d_model
         self.norm = norm
         self.dropout = nn.Dropout(dropout)
 
@@ -104,6 +113,7 @@ class EncoderLayer(_Block):
         Raises:
             ValueError: if a shape or the mask does not fit.
         """
+        require_hidden("x", x, self.d_model)
         x = self._add(
             x, self.norm1, lambda y: self.self_attention(y, y, y, mask, is_causal=is_causal)
         )
@@ -158,6 +168,12 @@ class DecoderLayer(_Block):
         Raises:
             ValueError: if a shape or a mask does not fit.
         """
+        require_hidden("x", x, self.d_model)
+        require_hidden("memory", memory, self.d_model)
+        if len(memory) != len(x):
+            raise ValueError(
+                f"memory must have the batch of x, got {tuple(memory.shape)} for {tuple(x.shape)}"
+            )
         own = cache.self_attention if cache is not None else None
         cross = cache.cross_attention if cache is not None else None
         x = self._add(x, self.norm1, lambda y: self.self_attention(y, y, y, tgt_mask, cache=own))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from transformer_ref._validate import require_ids, require_mask
+from transformer_ref._validate import require_at_least_one, require_ids, require_mask
 
 
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
@@ -42,12 +42,11 @@ def causal_mask(length: int, device: torch.device | str | None = None) -> Tensor
         (1, 1, T, T) bool, True on and below the diagonal.
 
     Raises:
-        ValueError: if `length` is below 1.
+        ValueError: if `length` is not an integer of at least 1.
 
     Source: Vaswani et al. 2017, section 3.2.3, third use of attention.
     """
-    if length < 1:
-        raise ValueError(f"length must be at least 1, got {length}")
+    require_at_least_one(length=length)
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
 
 
@@ -62,7 +61,7 @@ def target_mask(ids: Tensor, pad_id: int) -> Tensor:
         (B, 1, T, T) bool on the device of `ids`.
 
     Raises:
-        ValueError: if `ids` is not a 2-D integer tensor.
+        ValueError: if `ids` is not a 2-D integer tensor or its rows are empty.
     """
     return padding_mask(ids, pad_id) & causal_mask(ids.shape[1], device=ids.device)
 
@@ -83,8 +82,10 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
         Rows sum to 1, or to 0 where nothing may be seen.
 
     Raises:
-        ValueError: if `mask` is not boolean or does not broadcast to `scores`.
+        ValueError: if `scores` is not floating, or `mask` not boolean or does not broadcast to it.
     """
+    if not scores.is_floating_point():
+        raise ValueError(f"scores must be floating, got {scores.dtype}")
     if mask is None:
         return scores.softmax(dim=-1)
     require_mask("mask", mask, scores.shape, scores.device)

@@ -8,7 +8,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from transformer_ref._validate import require_at_least_one, require_probability
+from transformer_ref._validate import (
+    require_at_least_one,
+    require_hidden,
+    require_probability,
+)
 
 
 def frequencies(d_model: int) -> Tensor:
@@ -21,12 +25,11 @@ def frequencies(d_model: int) -> Tensor:
         (D/2,) float64: 10000^(-2i/D) for i = 0 .. D/2 - 1, from 1 down to nearly 1/10000.
 
     Raises:
-        ValueError: if `d_model` is odd or below 2: a sine without its cosine cannot be shifted.
+        ValueError: if `d_model` is below 1 or odd: a sine without its cosine cannot be shifted.
     """
-    if d_model < 2 or d_model % 2:
-        raise ValueError(
-            f"d_model must be even and at least 2 (sine and cosine pairs), got {d_model}"
-        )
+    require_at_least_one(d_model=d_model)
+    if d_model % 2:
+        raise ValueError(f"d_model must be even (pairs of sine and cosine), got {d_model}")
     return 10_000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
 
 
@@ -113,8 +116,9 @@ class SinusoidalPositions(nn.Module):
             (B, T, D) in the dtype of `x`.
 
         Raises:
-            ValueError: if the input reaches past `max_len`.
+            ValueError: if `x` has another shape or dtype or reaches past `max_len`.
         """
+        require_hidden("x", x, self.table.shape[-1])
         _require_room(x.shape[1], offset, self.max_len)
         return self.dropout(x + self.table[offset : offset + x.shape[1]].to(x.dtype))
 
@@ -153,7 +157,8 @@ class LearnedPositions(nn.Module):
             (B, T, D).
 
         Raises:
-            ValueError: if the input reaches past `max_len`.
+            ValueError: if `x` has another shape or dtype or reaches past `max_len`.
         """
+        require_hidden("x", x, self.weight.shape[-1])
         _require_room(x.shape[1], offset, self.max_len)
         return self.dropout(x + self.weight[offset : offset + x.shape[1]])
