@@ -1,0 +1,260 @@
+"""Attention: the written-out path, the fused one, and the recording of weights."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from tests.package.examples import (
+    BATCH,
+    D_MODEL,
+    HEAD_SIZE,
+    HEADS,
+    MASKS,
+    SOURCE,
+    TARGET,
+    TOLERANCES,
+    make_mask,
+    projection,
+    small_batch,
+    small_model,
+)
+from transformer_ref import (
+    MultiHeadAttention,
+    attention_scores,
+    causal_mask,
+    fused_attention,
+    masked_softmax,
+    merge_heads,
+    record_attention,
+    scaled_dot_product_attention,
+    split_heads,
+)
+
+# Half precision holds about 3 (float16) or 2 (bfloat16) decimal digits.
+ALL_TOLERANCES = {**TOLERANCES, torch.float16: 5e-3, torch.bfloat16: 4e-2}
+EVERY_DTYPE = pytest.mark.parametrize("dtype", ALL_TOLERANCES, ids=lambda dtype: str(dtype)[6:])
+PATHS = ("explicit", "fused")
+
+
+def heads_of(device: torch.device, dtype: torch.dtype) -> list[Tensor]:
+    """Query (B, H, T, K), key and value (B, H, S, K), leaves that need gradients."""
+    return [
+        torch.randn(BATCH, HEADS, n, HEAD_SIZE, device=device).to(dtype).requires_grad_()
+        for n in (TARGET, SOURCE, SOURCE)
+    ]
+
+
+def attend(path: str, tensors: list[Tensor], mask: Tensor | None) -> Tensor:
+    if path == "fused":
+        return fused_attention(*tensors, mask)
+    return scaled_dot_product_attention(*tensors, mask)[0]
+
+
+def run(path: str, tensors: list[Tensor], mask: Tensor | None) -> list[Tensor]:
+    """Output and gradients of one path, from fresh leaves."""
+    leaves = [x.detach().clone().requires_grad_() for x in tensors]
+    output = attend(path, leaves, mask)
+    torch.manual_seed(1)
+    (output * torch.randn_like(output)).sum().backward()
+    return [output.detach(), *(leaf.grad for leaf in leaves)]
+
+
+@EVERY_DTYPE
+@pytest.mark.parametrize("kind", [*MASKS, "empty_rows"])
+def test_both_paths_agree(device: torch.device, dtype: torch.dtype, kind: str) -> None:
+    tensors = heads_of(device, dtype)
+    mask = make_mask("per_head" if kind == "empty_rows" else kind, TARGET, SOURCE, device)
+    if kind == "empty_rows":
+        mask[0, 1, 2] = mask[1, :, -1] = False
+    tolerance = ALL_TOLERANCES[dtype]
+    for explicit, fused in zip(*(run(path, tensors, mask) for path in PATHS), strict=True):
+        assert explicit.dtype == fused.dtype == dtype
+        torch.testing.assert_close(explicit, fused, rtol=tolerance, atol=tolerance)
+
+
+@EVERY_DTYPE
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("scale", [1.0, 20.0])
+def test_a_row_that_may_see_nothing_is_zero_in_value_and_gradient(
+    device: torch.device, dtype: torch.dtype, path: str, scale: float
+) -> None:
+    tensors = [(x.detach() * scale).requires_grad_() for x in heads_of(device, dtype)]
+    mask = torch.ones(BATCH, 1, TARGET, SOURCE, dtype=torch.bool, device=device)
+    mask[0] = mask[1, :, 2] = False
+    output = attend(path, tensors, mask)
+    output.sum().backward()
+    assert torch.all(output[0] == 0)
+    assert torch.all(output[1, :, 2] == 0)
+    assert torch.all(output[1, :, 0] != 0)
+    for x in tensors:
+        assert torch.isfinite(x.grad).all()
+        assert torch.all(x.grad[0] == 0)
+    assert torch.all(tensors[0].grad[1, :, 2] == 0)
+
+
+@EVERY_DTYPE
+def test_weights_sum_to_one_or_to_zero(device: torch.device, dtype: torch.dtype) -> None:
+    query, key, value = heads_of(device, dtype)
+    mask = make_mask("per_head", TARGET, SOURCE, device)
+    mask[0, 1, 2] = False
+    _, weights = scaled_dot_product_attention(query, key, value, mask)
+    expected = torch.ones(BATCH, HEADS, TARGET, dtype=torch.float64, device=device)
+    expected[0, 1, 2] = 0
+    tolerance = ALL_TOLERANCES[dtype]
+    torch.testing.assert_close(weights.double().sum(-1), expected, rtol=tolerance, atol=tolerance)
+    assert torch.all(weights[~mask] == 0)
+    assert weights.dtype == dtype
+
+
+def test_scores_are_scaled_dot_products(device: torch.device) -> None:
+    query = torch.tensor([[1.0, 2.0, 3.0, 4.0]], device=device)
+    key = torch.tensor([[1.0, 0.0, 0.0, 1.0], [0.0, -2.0, 0.0, 0.0]], device=device)
+    expected = torch.tensor([[5.0, -4.0]], device=device) / 2.0
+    torch.testing.assert_close(attention_scores(query, key), expected)
+
+
+@pytest.mark.parametrize("leading", [(), (2,), (2, 3)])
+def test_any_number_of_leading_axes(device: torch.device, leading: tuple[int, ...]) -> None:
+    query, key = torch.randn(*leading, 5, 4, device=device), torch.randn(*leading, 7, 4).to(device)
+    value = torch.randn(*leading, 7, 6, device=device)
+    output, weights = scaled_dot_product_attention(query, key, value)
+    expected = torch.softmax(query @ key.mT / math.sqrt(4), dim=-1)
+    torch.testing.assert_close(weights, expected)
+    torch.testing.assert_close(output, expected @ value)
+
+
+@pytest.mark.parametrize("need_weights", [False, True], ids=["fused", "explicit"])
+def test_is_causal_equals_the_causal_mask(device: torch.device, need_weights: bool) -> None:
+    attention = MultiHeadAttention(D_MODEL, HEADS).to(device, torch.float64)
+    x = torch.randn(BATCH, SOURCE, D_MODEL, dtype=torch.float64, device=device)
+    mask = causal_mask(SOURCE, device)
+    flagged = attention(x, x, x, is_causal=True, need_weights=need_weights)
+    masked = attention(x, x, x, mask, need_weights=need_weights)
+    torch.testing.assert_close(flagged, masked, rtol=1e-10, atol=1e-10)
+    assert not torch.allclose(attention(x, x, x), masked[0] if need_weights else masked)
+
+
+def test_heads_are_slices_of_the_features(device: torch.device) -> None:
+    x = torch.arange(2 * 3 * 6, device=device).view(2, 3, 6)
+    heads = split_heads(x, 2)
+    assert heads.shape == (2, 2, 3, 3)
+    assert torch.equal(heads[:, 1], x[..., 3:])
+    assert torch.equal(merge_heads(heads), x)
+
+
+class TestDropout:
+    """Dropout of the attention weights."""
+
+    def test_returned_weights_are_those_before_dropout(self, device: torch.device) -> None:
+        attention = MultiHeadAttention(D_MODEL, HEADS, dropout=0.5).to(device)
+        x = torch.randn(BATCH, SOURCE, D_MODEL, device=device)
+        output, weights = attention.train()(x, x, x, need_weights=True)
+        expected_output, expected = attention.eval()(x, x, x, need_weights=True)
+        torch.testing.assert_close(weights, expected)
+        assert not torch.allclose(output, expected_output)
+
+    @pytest.mark.parametrize("need_weights", [False, True], ids=["fused", "explicit"])
+    def test_acts_in_training_only(self, device: torch.device, need_weights: bool) -> None:
+        attention = MultiHeadAttention(D_MODEL, HEADS, dropout=0.5).to(device)
+        x = torch.randn(BATCH, SOURCE, D_MODEL, device=device)
+
+        def output() -> Tensor:
+            result = attention(x, x, x, need_weights=need_weights)
+            return result[0] if need_weights else result
+
+        attention.train()
+        assert not torch.equal(output(), output())
+        attention.eval()
+        assert torch.equal(output(), output())
+
+    @pytest.mark.parametrize("path", PATHS)
+    def test_keeps_the_expected_output(self, device: torch.device, path: str) -> None:
+        """With equal scores the output is the mean of the values, whatever is dropped."""
+        query, key = torch.zeros(2, 1, 1, 1, 4, device=device)
+        key = key.expand(1, 1, 20_000, 4)
+        value = torch.ones(1, 1, 20_000, 4, device=device)
+        function = fused_attention if path == "fused" else scaled_dot_product_attention
+        output = function(query, key, value, dropout_p=0.3)
+        output = output if path == "fused" else output[0]
+        assert output.mean().item() == pytest.approx(1.0, abs=0.03)
+        assert output.mean().item() != 1.0
+
+
+class TestRecordAttention:
+    """record_attention."""
+
+    def test_changes_no_result_and_leaves_no_hook(self, device: torch.device) -> None:
+        model = small_model(device).double()
+        src, tgt = small_batch(device, model.config)
+        expected = model(src, tgt)
+        with record_attention(model) as recorded:
+            torch.testing.assert_close(model(src, tgt), expected, rtol=1e-10, atol=1e-10)
+            assert any(module._forward_hooks for module in model.modules())
+        assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+        assert torch.equal(model(src, tgt), expected)
+        assert len(recorded) == 2 + 2 * 3
+
+    def test_keeps_the_weights_of_each_module_by_name(self, device: torch.device) -> None:
+        model = small_model(device)
+        src, tgt = small_batch(device, model.config)
+        with record_attention(model) as recorded:
+            model(src, tgt)
+        cross = recorded["decoder.layers.2.cross_attention"]
+        own = recorded["decoder.layers.0.self_attention"]
+        assert cross.shape == (BATCH, HEADS, TARGET, SOURCE)
+        assert own.shape == (BATCH, HEADS, TARGET, TARGET)
+        for weights in recorded.values():
+            torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
+            assert not weights.requires_grad
+        assert torch.all(own.triu(1) == 0)
+        assert torch.all(cross[-1, ..., -2:] == 0)
+
+    def test_hooks_go_even_when_the_model_fails(self) -> None:
+        model = small_model()
+        with pytest.raises(ValueError, match="src"), record_attention(model):
+            model(torch.tensor([[99]]), torch.tensor([[1]]))
+        assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+    @pytest.mark.parametrize("positional", [False, True])
+    def test_a_caller_that_wants_weights_still_gets_them(
+        self, device: torch.device, positional: bool
+    ) -> None:
+        attention = MultiHeadAttention(D_MODEL, HEADS).to(device)
+        x = torch.randn(BATCH, SOURCE, D_MODEL, device=device)
+        with record_attention(attention) as recorded:
+            if positional:
+                _, weights = attention(x, x, x, None, True)
+            else:
+                _, weights = attention(x, x, x, need_weights=True)
+            assert isinstance(attention(x, x, x), Tensor)
+        assert torch.equal(recorded[""], weights)
+
+
+def test_softmax_is_over_the_allowed_keys(device: torch.device) -> None:
+    scores = torch.tensor([[1.0, 2.0, 3.0]], device=device)
+    mask = torch.tensor([[True, False, True]], device=device)
+    kept = F.softmax(torch.tensor([1.0, 3.0]), dim=0)
+    expected = torch.tensor([[kept[0], 0.0, kept[1]]], device=device)
+    torch.testing.assert_close(masked_softmax(scores, mask), expected)
+
+
+def test_scores_are_not_changed(device: torch.device) -> None:
+    scores = torch.randn(3, 4, device=device)
+    before = scores.clone()
+    masked_softmax(scores, torch.rand(3, 4, device=device) > 0.5)
+    assert torch.equal(scores, before)
+
+
+def test_gradient_reaches_every_projection(device: torch.device) -> None:
+    attention = MultiHeadAttention(D_MODEL, HEADS).to(device)
+    x = torch.randn(BATCH, SOURCE, D_MODEL, device=device)
+    weights = projection(BATCH, SOURCE, D_MODEL, dtype=x.dtype, device=device)
+    (attention(x, x, x) * weights).sum().backward()
+    for name, parameter in attention.named_parameters():
+        # A bias of the keys moves all scores of a query alike, which softmax does not see.
+        assert name == "k_proj.bias" or parameter.grad.abs().max() > 1e-3, name
