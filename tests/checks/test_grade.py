@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from functools import partial
 
@@ -44,7 +45,11 @@ class Module(torch.nn.Module):
         pairs = ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
         q, k, v = (layer(x).unflatten(2, (self.num_heads, -1)).mT for layer, x in pairs)
         q, k, v = (x.permute(0, 3, 1, 2) for x in (q, k, v))
-        return self.out_proj(attend(q, k, v, mask)[0].transpose(1, 2).flatten(2))
+        return self.out_proj(self.attend(q, k, v, mask).transpose(1, 2).flatten(2))
+
+    @staticmethod
+    def attend(query, key, value, mask):
+        return attend(query, key, value, mask)[0]
 
 
 # --- interface -------------------------------------------------------------------------------
@@ -127,10 +132,9 @@ def test_a_named_mistake_gets_at_most_half():
         lambda key, query: scores(query, key),
         lambda *args, **kwargs: scores(*args, **kwargs),
         partial(lambda scale, query, key: scores(query, key) * scale, 1.0),
-        torch.jit.script_if_tracing(scores),
-        torch.vmap(scores) and scores,
+        scores,
     ],
-    ids=["other names", "other order", "wrapper", "partial", "scripted", "plain"],
+    ids=["other names", "other order", "wrapper", "partial", "plain"],
 )
 def test_any_way_to_be_called(answer):
     assert grade(SCORES, answer).score == 1.0
@@ -251,28 +255,19 @@ def test_properties_explain_wrong_weights():
 
 
 def test_a_leak_through_a_weak_fill_is_told():
-    """A fill of -15 is within the tolerance of most cases; a loud value behind it is not."""
+    """A fill of -17 is within the tolerance of most cases; a loud value behind it is not."""
 
     class Leaks(Module):
-        def forward(self, query, key, value, mask=None):
-            mask = None if mask is None else mask.to(query.dtype).log().clamp_min(-15.0)
-            return super().forward(
-                query, key, value, _AddedMask(mask) if mask is not None else mask
-            )
+        attend = staticmethod(lambda q, k, v, mask: _with_fill(q, k, v, mask, -17.0))
 
     result = grade(MODULE, Leaks)
     assert result.score < 1.0
     assert "hidden keys still have weight" in result.message
 
 
-class _AddedMask:
-    """Stands for a mask; `~mask` in masked_fill is not used on it."""
-
-    def __init__(self, bias):
-        self.bias = bias
-
-    def __invert__(self):
-        raise AssertionError
+def _with_fill(query, key, value, mask, fill):
+    s = scores(query, key)
+    return (s if mask is None else s.masked_fill(~mask, fill)).softmax(-1) @ value
 
 
 def test_randomness_is_told():
@@ -328,10 +323,8 @@ def fused_from_torch_ops(query, key, value, mask=None):
 
 
 def fused_and_caught(query, key, value, mask=None):
-    try:
+    with contextlib.suppress(BaseException):
         F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-    except BaseException:
-        pass
     return attend(query, key, value, mask)
 
 
@@ -339,19 +332,21 @@ def fused_of_the_reference(query, key, value, mask=None):
     return reference.fused_attention(query, key, value, mask), None
 
 
-@torch.jit.script
-def _scripted(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor):
-    return F.scaled_dot_product_attention(query, key, value)
-
-
-def fused_in_a_script(query, key, value, mask=None):
-    if query.ndim == 4:
-        _scripted(query, key, value[..., : key.shape[-1]].expand_as(key).contiguous())
+def fused_behind_the_function_mode(query, key, value, mask=None):
+    with torch._C.DisableTorchFunction():
+        F.scaled_dot_product_attention(query, key, value[..., :1].expand_as(key).contiguous())
     return attend(query, key, value, mask)
 
 
 @pytest.mark.parametrize(
-    "answer", [fused, fused_from_torch_ops, fused_and_caught, fused_of_the_reference]
+    "answer",
+    [
+        fused,
+        fused_from_torch_ops,
+        fused_and_caught,
+        fused_of_the_reference,
+        fused_behind_the_function_mode,
+    ],
 )
 def test_the_fused_function_is_refused(answer):
     result = grade(ATTENTION, answer)

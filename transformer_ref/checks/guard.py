@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -97,7 +98,8 @@ def watch(forbidden: tuple[str, ...]) -> Iterator[list[str]]:
     with ExitStack() as stack:
         for name in forbidden:
             for function in _python_functions(name):
-                stack.enter_context(_replaced(function, _trap(name)))
+                trap = _trap(name, function.__code__.co_freevars)
+                stack.enter_context(_replaced(function, trap))
         if parts:
             stack.enter_context(_FunctionMode(parts))
             stack.enter_context(_DispatchMode(parts))
@@ -109,7 +111,7 @@ def _python_functions(name: str) -> list[FunctionType]:
     target = _resolve(name)
     methods = ("__init__", "forward")
     found = [vars(target).get(each) for each in methods] if isinstance(target, type) else [target]
-    return [each for each in found if isinstance(each, FunctionType) and not each.__closure__]
+    return [each for each in found if isinstance(each, FunctionType)]
 
 
 def _resolve(name: str) -> Any:
@@ -117,13 +119,23 @@ def _resolve(name: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-def _trap(name: str) -> CodeType:
-    source = (
-        f"def trap(*args, **kwargs):\n    from {__name__} import refuse\n    refuse({name!r})\n"
+@lru_cache(maxsize=64)
+def _trap(name: str, free: tuple[str, ...]) -> CodeType:
+    """Return code that refuses; it closes over the same names as the code that it replaces."""
+    source = "\n".join(
+        [
+            "def around():",
+            *(f"    {each} = None" for each in free),
+            "    def trap(*args, **kwargs):",
+            f"        from {__name__} import refuse",
+            f"        refuse({name!r})",
+            *(f"        {each}" for each in free),
+            "    return trap",
+        ]
     )
     space: dict[str, Any] = {}
     exec(compile(source, "<forbidden call>", "exec"), space)
-    code: CodeType = space["trap"].__code__
+    code: CodeType = space["around"]().__code__
     return code
 
 

@@ -254,14 +254,18 @@ def _first_difference(
     stop = min(start + SHOWN_NUMBERS, received.shape[-1])
     place = ", ".join([*map(str, row), f"{start}:{stop}"])
     here: Any = (*row, slice(start, stop))
+    for digits in (4, 8, 17):
+        numbers = [_numbers(each[here], digits) for each in (expected, received)]
+        if numbers[0] != numbers[1]:
+            break
     return (
-        f"[{place}]: expected {_numbers(expected[here])}, received {_numbers(received[here])} "
+        f"[{place}]: expected {numbers[0]}, received {numbers[1]} "
         f"({int(wrong.sum())} of {wrong.size} numbers differ)"
     )
 
 
-def _numbers(row: np.ndarray) -> str:
-    return "[" + ", ".join(f"{float(number):.4g}" for number in row) + "]"
+def _numbers(row: np.ndarray, digits: int) -> str:
+    return "[" + ", ".join(f"{float(number):.{digits}g}" for number in row) + "]"
 
 
 def _wrong_gradients(
