@@ -54,7 +54,7 @@ class Speller:
 
     Args:
         model: maps letters to phonemes; moved to `device`, put into eval mode.
-        device: None = :func:`transformer_ref.pick_device`.
+        device: None = :py:func:`transformer_ref.device.pick_device`.
     """
 
     letters = LETTER_VOCABULARY
@@ -156,7 +156,7 @@ def load_g2p(device: torch.device | None = None, folder: str | Path = CHECKPOINT
     """Load the trained model that ships with the package.
 
     Args:
-        device: None = :func:`transformer_ref.pick_device`.
+        device: None = :py:func:`transformer_ref.device.pick_device`.
         folder: another folder that :func:`train_g2p` wrote.
 
     Returns:
@@ -199,7 +199,7 @@ def train_g2p(
         run_dir: gets last.pt (to resume), config.json, model.safetensors and results.json.
         model_config: the model.
         training_config: the run.
-        device: None = :func:`transformer_ref.pick_device`.
+        device: None = :py:func:`transformer_ref.device.pick_device`.
         limit: use only so many words of each split, to try things out.
 
     Returns:

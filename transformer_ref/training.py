@@ -240,7 +240,7 @@ class Trainer:
         config: how to train.
         pad_id: fills batches, and is left out of the loss.
         run_dir: folder for the checkpoint ``last.pt``; None = keep nothing.
-        device: None = :func:`transformer_ref.pick_device`.
+        device: None = :py:func:`transformer_ref.device.pick_device`.
 
     Raises:
         ValueError: if there are no examples, or `run_dir` holds a run of another config or model.
