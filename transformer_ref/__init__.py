@@ -9,7 +9,8 @@ Conventions, everywhere in this package (the book's conventions page explains th
 - ``norm="post"`` is the paper's order, ``norm="pre"`` the one that trains without care;
   dropout stands before the residual sum.
 - Rates are fractions in code and percent in prose.
-- A module computes where its inputs and weights are; :func:`~transformer_ref.device.pick_device` says where that could be.
+- A module computes where its inputs and weights are;
+  :func:`~transformer_ref.device.pick_device` says where that could be.
 - Wrong arguments raise a ValueError, missing or damaged files an OSError, each naming what came
   and what was expected.
 """
