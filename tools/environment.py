@@ -278,7 +278,7 @@ def install_lock(python: Path) -> None:
     run_pip(python, editable, "transformer_ref")
     print("Checking that everything imports ...", flush=True)
     # Not from the root, where the package is found without being installed.
-    command = [python, "-c", SMOKE_TEST]
+    command = [str(python), "-c", SMOKE_TEST]
     result = subprocess.run(command, cwd=python.parent, capture_output=True, text=True)
     if result.returncode != 0:
         raise SetupError(f"The environment was installed but does not work:\n{result.stderr}")

@@ -192,6 +192,15 @@ def test_a_failed_update_keeps_the_environment_but_not_the_stamp(
     assert installed_before.exists()
 
 
+def test_an_environment_in_which_a_tool_is_missing_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_environment(tmp_path / "env")
+    monkeypatch.setattr(environment, "run_pip", lambda *_: "")
+    with pytest.raises(SetupError, match=r"does not work:(.|\n)*No module named 'torch'"):
+        environment.install_lock(tmp_path / "env" / "bin" / "python")
+
+
 def test_the_lock_names_no_address_and_no_cuda_package() -> None:
     lines = environment.LOCK.read_text().splitlines()
     requirements = [line for line in lines if line and not line.lstrip().startswith("#")]
