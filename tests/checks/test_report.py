@@ -46,7 +46,7 @@ def test_there_is_enough_to_measure_on(task):
 @pytest.mark.parametrize("task", all_tasks())
 def test_right_answers_pass_with_any_seed(task):
     material = report.load_material(task.split(".")[0], MATERIAL)
-    for seed in range(100, 110):
+    for seed in range(100, 104):
         for answer in material.CORRECT[task]:
             result = grade(task, answer, seed)
             assert result.score == 1.0, (answer, seed, result.message)

@@ -79,8 +79,11 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.n
 
 
 def padding(rng: np.random.Generator, sizes: Sizes) -> np.ndarray:
-    """(B, S): True for the first tokens of each sequence; at least one is seen, one hidden."""
-    lengths = rng.integers(1, sizes.keys, size=(sizes.batch, 1))
+    """(B, S): True for the first tokens of each sequence; at least two are seen, one is hidden.
+
+    A query that sees a single key gives it all its weight, whatever the scale is.
+    """
+    lengths = rng.integers(2, sizes.keys, size=(sizes.batch, 1))
     return np.arange(sizes.keys) < lengths
 
 
@@ -188,7 +191,7 @@ def score_cases(rng: np.random.Generator) -> list[Case]:
 
 
 def _score_case(rng: np.random.Generator, sizes: Sizes, axes: int, dtype: str, layout: str) -> Case:
-    leading = (2, sizes.batch, sizes.heads)[3 - axes :] if axes == 3 else _leading(sizes, axes)
+    leading = _leading(sizes, axes)
     arguments = {
         "query": normal(rng, (*leading, sizes.queries, sizes.head_size), dtype),
         "key": normal(rng, (*leading, sizes.keys, sizes.head_size), dtype),
@@ -197,7 +200,7 @@ def _score_case(rng: np.random.Generator, sizes: Sizes, axes: int, dtype: str, l
 
 
 def _leading(sizes: Sizes, axes: int) -> tuple[int, ...]:
-    return (sizes.batch, sizes.heads)[:axes]
+    return (sizes.batch, sizes.heads, 9)[:axes]
 
 
 def _numbered(cases: list[Case]) -> list[Case]:

@@ -119,6 +119,7 @@ FLOAT32_ONLY = Misconception(
     "Compute in the dtype that comes in. Look for .float(), dtype=torch.float32, or a tensor that "
     "is made new inside without the input's dtype.",
     (),
+    r"same dtype|expected scalar type",
 )
 CHANGES_INPUT = Misconception(
     "changes-its-input",
@@ -244,6 +245,11 @@ def _inverted(fill: float) -> Step:
     return lambda scores, mask: scores if mask is None else scores.masked_fill(mask, fill)
 
 
+def _filled(scores: Tensor, mask: Mask) -> Tensor:
+    """Right, but other than minus infinity where a whole axis is hidden."""
+    return scores if mask is None else scores.masked_fill(~mask, -1e9)
+
+
 def _multiplied(scores: Tensor, mask: Mask) -> Tensor:
     return scores if mask is None else scores * mask
 
@@ -268,6 +274,14 @@ def _small_fill(scores: Tensor, mask: Mask) -> Tensor:
 
 def _times_mask(weights: Tensor, mask: Mask) -> Tensor:
     return weights if mask is None else weights * mask
+
+
+def _weights_filled(weights: Tensor, mask: Mask) -> Tensor:
+    return _filled(weights, mask)
+
+
+def _weights_hidden(weights: Tensor, mask: Mask) -> Tensor:
+    return hidden(weights, mask)
 
 
 def _reversed_pair(output: Tensor, weights: Tensor, scores: Tensor) -> Any:
@@ -407,6 +421,15 @@ def _value_for_key(query: Tensor, key: Tensor, value: Tensor, mask: Mask = None)
     return Recipe()(query, value, value, mask)
 
 
+def _unchanged(scores: Tensor) -> Tensor:
+    return scores
+
+
+# People fill with -inf or -1e9; a wrong step can tell them apart.
+_HIDES = (hidden, _filled)
+_LOOSE_HIDES = (*_HIDES, _multiplied, not_hidden)
+_AFTERS = (_times_mask, _weights_filled, _weights_hidden)
+
 ATTENTION = (
     _with(NO_SCALE, Recipe(score=products)),
     _with(BY_K_ENTRY, Recipe(score=BY_K)),
@@ -423,8 +446,8 @@ ATTENTION = (
         Recipe(score=scaled_by(lambda query, key: key.shape[-1] ** -0.5 / key.shape[-2] ** 0.5)),
     ),
     _with(LATE_SCALE, _LateScale(), _ScaledOutput(), _TwiceScaled()),
-    _with(OVER_QUERIES, Recipe(normalise=softmax_over(-2))),
-    _with(OVER_HEADS, Recipe(normalise=softmax_over(1))),
+    _with(OVER_QUERIES, *(Recipe(hide=each, normalise=softmax_over(-2)) for each in _HIDES)),
+    _with(OVER_HEADS, *(Recipe(hide=each, normalise=softmax_over(1)) for each in _HIDES)),
     _with(
         Misconception(
             "softmax-dim-0",
@@ -433,23 +456,14 @@ ATTENTION = (
             "Look for the axis of the keys, counted from the end.",
             (),
         ),
-        Recipe(normalise=softmax_over(0)),
+        *(Recipe(hide=each, normalise=softmax_over(0)) for each in _HIDES),
     ),
     _with(JOINTLY, Recipe(normalise=_jointly)),
-    _with(
-        NO_SOFTMAX,
-        Recipe(normalise=lambda scores: scores),
-        Recipe(hide=_multiplied, normalise=lambda scores: scores),
-        Recipe(hide=not_hidden, normalise=lambda scores: scores),
-        Recipe(
-            hide=lambda scores, mask: hidden(scores, mask).clamp_min(-1e9),
-            normalise=lambda scores: scores,
-        ),
-    ),
+    _with(NO_SOFTMAX, *(Recipe(hide=each, normalise=_unchanged) for each in _LOOSE_HIDES)),
     _with(SIGMOID, Recipe(normalise=torch.sigmoid)),
     _with(IGNORED, Recipe(hide=not_hidden)),
     _with(INVERTED, Recipe(hide=_inverted(float("-inf"))), Recipe(hide=_inverted(-1e9))),
-    _with(AFTER, Recipe(hide=not_hidden, then=_times_mask)),
+    _with(AFTER, *(Recipe(hide=not_hidden, then=each) for each in _AFTERS)),
     _with(ZEROED, Recipe(hide=_multiplied), Recipe(hide=_small_fill)),
     _with(ADDED, Recipe(hide=_added)),
     _with(ON_ROWS, Recipe(hide=_transposed_mask), Recipe(hide=_transposed_mask_filled)),
@@ -840,9 +854,14 @@ _CORE: tuple[tuple[Misconception, tuple[Any, ...]], ...] = (
             HeadsRecipe(attend=_TwiceScaled()),
         ),
     ),
-    (OVER_QUERIES, (with_attention(normalise=softmax_over(-2)),)),
-    (OVER_HEADS, (with_attention(normalise=softmax_over(1)),)),
-    (NO_SOFTMAX, (with_attention(hide=_multiplied, normalise=lambda scores: scores),)),
+    *(
+        (entry, tuple(with_attention(hide=each, normalise=softmax_over(axis)) for each in _HIDES))
+        for entry, axis in ((OVER_QUERIES, -2), (OVER_HEADS, 1))
+    ),
+    (
+        NO_SOFTMAX,
+        tuple(with_attention(hide=each, normalise=_unchanged) for each in _LOOSE_HIDES),
+    ),
     (IGNORED, (with_attention(hide=not_hidden),)),
     (
         INVERTED,
@@ -851,7 +870,7 @@ _CORE: tuple[tuple[Misconception, tuple[Any, ...]], ...] = (
             with_attention(hide=_inverted(-1e9)),
         ),
     ),
-    (AFTER, (with_attention(hide=not_hidden, then=_times_mask),)),
+    (AFTER, tuple(with_attention(hide=not_hidden, then=each) for each in _AFTERS)),
     (ZEROED, (with_attention(hide=_multiplied), with_attention(hide=_small_fill))),
     (ADDED, (with_attention(hide=_added),)),
     (
@@ -969,12 +988,17 @@ MULTI_HEAD = (
         multi_head(HeadsRecipe(attend=_detached(Recipe()))),
         multi_head(with_attention(then=lambda weights, mask: weights.detach())),
     ),
+    _with(
+        FLOAT32_ONLY,
+        multi_head(finish=lambda module, merged, query: module.out_proj(merged).float()),
+        multi_head(project=_in_float32(projected)),
+    ),
 )
 
 BUG = (
     Misconception(
         "still-scaled-by-num-heads",
-        "the scores are still scaled by the number of heads",
+        "the bug is still in it",  # to name it would give the task away
         "Take one query and one key of one head: how many products does their score sum up?",
         (_heads_by_axis(1),),
     ),

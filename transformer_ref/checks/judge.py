@@ -403,13 +403,14 @@ def _same_mistake(
 
     if not same(their.values, expected.values):
         return True if same(ours.values, their.values) else None
-    traits = [
-        (each.dtypes, bool(each.changed), sorted(each.gradients)) for each in (their, expected)
-    ]
-    if traits[0] == traits[1] and same(their.gradients, expected.gradients):
+
+    def traits(outcome: Outcome) -> tuple[object, ...]:
+        complete = outcome.gradients.keys() >= expected.gradients.keys()
+        return outcome.dtypes, bool(outcome.changed), complete
+
+    if traits(their) == traits(expected) and same(their.gradients, expected.gradients):
         return False if passes else None
-    mine = (ours.dtypes, bool(ours.changed), sorted(ours.gradients))
-    return True if mine == traits[0] and same(ours.values, their.values) else None
+    return True if traits(ours) == traits(their) and same(ours.values, their.values) else None
 
 
 def _filled(array: np.ndarray) -> np.ndarray:

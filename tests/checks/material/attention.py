@@ -1067,6 +1067,36 @@ class w_mha_unsqueezed(MHAAnnotated):
         return super().forward(query, key, value, mask)
 
 
+class w_mha_float(_MHA):
+    def forward(self, query, key, value, mask=None):
+        return super().forward(query.float(), key.float(), value.float(), mask)
+
+
+class w_mha_float_result(_MHA):
+    def forward(self, query, key, value, mask=None):
+        out = torch.zeros(query.shape)
+        return out + super().forward(query, key, value, mask).float()
+
+
+def w_attn_rows_filled(query, key, value, mask=None):
+    s = query @ key.mT / math.sqrt(key.shape[-1])
+    if mask is not None:
+        s = s.masked_fill(~mask, -1e9)
+    w = s.softmax(dim=-2)
+    return w @ value, w
+
+
+def w_attn_after_filled(query, key, value, mask=None):
+    w = F.softmax(query @ key.mT / math.sqrt(key.shape[-1]), dim=-1)
+    if mask is not None:
+        w = w.masked_fill(mask == 0, -1e9)
+    return w @ value, w
+
+
+def w_attn_key_detached(query, key, value, mask=None):
+    return attn_plain(query, key.detach(), value, mask)
+
+
 def _view_cut(self, x):
     B, L, D = x.shape
     return x.reshape(B, self.num_heads, L, D // self.num_heads)
@@ -1253,6 +1283,9 @@ WRONG = {
         ("scaled-by-length", w_attn_length_keys),
         ("scale-after-softmax", w_attn_late),
         ("softmax-over-queries", w_attn_rows),
+        ("softmax-over-queries", w_attn_rows_filled),
+        ("mask-after-softmax", w_attn_after_filled),
+        ("detached", w_attn_key_detached),
         ("softmax-dim-1", w_attn_dim1),
         ("softmax-dim-0", w_attn_dim0),
         ("softmax-over-everything", w_attn_joint),
@@ -1371,6 +1404,11 @@ WRONG = {
         ("wrong-names", w_mha_names),
         ("returns-weights-too", w_mha_returns_both),
         ("detached", w_mha_no_grad),
+        ("float32-only", w_mha_float),
+        ("float32-only", w_mha_float_result),
+        ("softmax-over-queries", _attends(w_attn_rows_filled)),
+        ("mask-after-softmax", _attends(w_attn_after_filled)),
+        ("detached", _attends(w_attn_key_detached)),
         ("detached", _attends(w_attn_detached)),
     ],
     "attention.find_the_bug": [

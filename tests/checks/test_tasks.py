@@ -1,0 +1,158 @@
+"""The tasks themselves: their references, their cases, and their lists of misconceptions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from transformer_ref.attention import MultiHeadAttention
+from transformer_ref.checks import plain
+from transformer_ref.checks.judge import Exam, find_fault, find_misconception, make_exam
+from transformer_ref.checks.registry import all_tasks
+from transformer_ref.checks.run import run_case
+from transformer_ref.checks.task import Case, Outcome
+
+ENTRIES = [
+    pytest.param(task, entry, id=f"{key}-{entry.key}")
+    for key, task in all_tasks().items()
+    for entry in task.misconceptions
+]
+
+
+@pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())
+def test_the_references_pass_their_own_cases(task):
+    exam = make_exam(task.key, 11)
+    outcomes = [run_case(task, task.reference, case) for case in exam.cases]
+    assert [find_fault(exam, number, outcomes) for number in range(len(outcomes))] == [""] * len(
+        outcomes
+    )
+
+
+@pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())
+def test_the_cases_are_asymmetric_named_apart_and_plain(task):
+    exam = make_exam(task.key, 12)
+    names = [case.name for case in exam.cases]
+    assert len(set(names)) == len(names) >= 12
+    assert {case.dtype for case in exam.cases} == {"float32", "float64"}
+    assert any(case.layout == "strided" for case in exam.cases)
+    assert sum(case.cotangent is not None for case in exam.cases) == 2
+    restored = [
+        Case(**each) for each in plain.decode(plain.encode([asdict(c) for c in exam.cases]))
+    ]
+    repeated = 0
+    for case, again in zip(exam.cases, restored, strict=True):
+        for name, value in case.arguments.items():
+            np.testing.assert_array_equal(again.arguments[name], value)
+        shape = next(v.shape for v in case.arguments.values() if isinstance(v, np.ndarray))
+        repeated += len(set(shape)) < len(shape)
+    assert repeated <= 2  # one token in a batch of one; three heads and three tokens
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_query_may_see_a_key_and_may_not_see_another(seed):
+    for key in ("attention.scaled_dot_product_attention", "attention.MultiHeadAttention"):
+        masked = [c for c in make_exam(key, seed).cases if c.arguments.get("mask") is not None]
+        assert len(masked) >= 10
+        for case in masked:
+            mask = case.arguments["mask"]
+            assert mask.dtype == np.bool_
+            assert mask.any(axis=-1).all()
+            assert not mask.all()
+
+
+def test_the_reference_of_attention_agrees_with_torch():
+    exam = make_exam("attention.scaled_dot_product_attention", 13)
+    for case, outcome in zip(exam.cases, exam.expected, strict=True):
+        tensors = {
+            name: value if value is None else torch.from_numpy(value)
+            for name, value in case.arguments.items()
+        }
+        output = F.scaled_dot_product_attention(
+            tensors["query"], tensors["key"], tensors["value"], tensors.get("mask")
+        )
+        torch.testing.assert_close(torch.from_numpy(outcome.values["output"]), output)
+
+
+def test_the_reference_of_the_module_agrees_with_the_package():
+    exam = make_exam("attention.MultiHeadAttention", 14)
+    for number, case in enumerate(exam.cases):
+        outcome = run_case(exam.task, MultiHeadAttention, case)
+        outcomes = [*exam.expected[:number], outcome, *exam.expected[number + 1 :]]
+        assert find_fault(exam, number, outcomes) == ""
+
+
+@pytest.mark.parametrize(("task", "entry"), ENTRIES)
+def test_each_misconception_is_rejected_and_names_itself(task, entry):
+    """Also that no two entries are twins: each variant is told apart from all others."""
+    exam = make_exam(task.key, 15)
+    assert entry.title
+    assert len(entry.hint) > 30
+    for wrong in entry.wrong:
+        outcomes = [run_case(task, wrong, case) for case in exam.cases]
+        reasons = [find_fault(exam, number, outcomes) for number in range(len(outcomes))]
+        assert any(reasons)
+        found = find_misconception(exam, outcomes, reasons)
+        assert found is not None
+        assert found.key == entry.key
+
+
+@pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())
+def test_each_task_has_misconceptions_enough(task):
+    keys = [entry.key for entry in task.misconceptions]
+    assert len(set(keys)) == len(keys) >= 8
+    assert all(entry.wrong for entry in task.misconceptions)
+
+
+def test_a_device_that_is_lost_is_told():
+    exam = make_exam("attention.merge_heads", 16)
+    outcomes = [
+        Outcome(**{**each.as_plain(), "devices": {"merged": "cuda"}}) for each in exam.expected
+    ]
+    assert find_fault(exam, 0, outcomes) == "`merged`: expected it on cpu, received it on cuda"
+
+
+def test_cases_on_cuda_are_added_where_there_is_one():
+    exam = make_exam("attention.merge_heads", 16, True)
+    on_cuda = [case for case in exam.cases if case.device == "cuda"]
+    assert len(on_cuda) >= 4
+    assert all(case.name.endswith("on CUDA") for case in on_cuda)
+    assert len(exam.expected) == len(exam.cases)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_answers_are_tried_on_cuda():
+    from transformer_ref.checks import grade
+
+    torch.ones(3, device="cuda", requires_grad=True).sum().backward()
+    assert grade("attention.merge_heads", lambda x: x.transpose(1, 2).flatten(2)).score == 1.0
+    result = grade("attention.merge_heads", lambda x: x.transpose(1, 2).flatten(2).cpu())
+    assert "expected it on cuda, received it on cpu" in result.message
+
+
+def test_a_reference_that_fails_is_not_the_students_fault():
+    task = all_tasks()["attention.merge_heads"]
+
+    def broken(x):
+        raise ValueError("oops")
+
+    exam = Exam(replace(task, reference=broken), make_exam(task.key, 0).cases)
+    with pytest.raises(RuntimeError, match=r"the reference of attention\.merge_heads fails"):
+        _ = exam.expected
+
+
+@pytest.mark.parametrize("data", [b"", b"garbage", b"\x00" * 7 + b"\x02{}\x93NUMPY"])
+def test_damaged_bytes_are_a_value_error(data):
+    with pytest.raises(ValueError, match="not what encode"):
+        plain.decode(data)
+
+
+def test_no_object_crosses_the_border():
+    with pytest.raises(TypeError):
+        plain.encode({"value": object()})
+    with pytest.raises(ValueError, match="Object arrays"):
+        plain.encode(np.array([object()]))
