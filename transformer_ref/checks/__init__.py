@@ -99,7 +99,8 @@ def check(task: str, answer: Any, points: float, seed: int = 0) -> float:
     if not 0.0 <= worth < float("inf"):
         raise ValueError(f"points must be a number from 0 up, got {points!r}")
     result = grade(task, answer, seed)
-    earned = min(worth, max(0.0, worth * float(result.score)))
+    # Rounded, so that a class list does not show 1.0999999999999999.
+    earned = min(worth, max(0.0, round(worth * float(result.score), 4)))
     print(f"{result.message}\nPoints: {earned:g} of {worth:g}")
     return earned
 

@@ -425,7 +425,8 @@ def _message(
     lines = [f"{exam.task.key}: {reasons.count('')} of {len(reasons)} cases pass."]
     if mistake is not None:
         lines += [f"Likely mistake: {mistake.title}.", f"  {mistake.hint}"]
-    lines += [f"First failing case: {exam.cases[number].name}.", f"  {reasons[number]}."]
+    end = "" if reasons[number].endswith(("?", "!", ".")) else "."
+    lines += [f"First failing case: {exam.cases[number].name}.", f"  {reasons[number]}{end}"]
     if outcomes[number].printed.strip():
         lines.append(f"  Your code printed: {outcomes[number].printed.strip()}")
     return "\n".join(lines)
