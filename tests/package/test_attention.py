@@ -97,6 +97,22 @@ def test_a_row_that_may_see_nothing_is_zero_in_value_and_gradient(
     assert torch.all(tensors[0].grad[1, :, 2] == 0)
 
 
+def test_no_kernel_ever_gets_a_row_that_may_see_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels differ on such a row; those of this machine may happen to give zeros."""
+    kernel, masks = F.scaled_dot_product_attention, []
+
+    def watched(*args: Tensor, attn_mask: Tensor, **options: object) -> Tensor:
+        masks.append(attn_mask)
+        return kernel(*args, attn_mask=attn_mask, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", watched)
+    mask = torch.ones(BATCH, 1, TARGET, SOURCE, dtype=torch.bool)
+    mask[0, 0, 2] = False
+    fused_attention(*heads_of(torch.device("cpu"), torch.float32), mask)
+    assert torch.all(masks[0].any(dim=-1))
+    assert torch.equal(masks[0][1], mask[1])
+
+
 @EVERY_DTYPE
 def test_weights_sum_to_one_or_to_zero(device: torch.device, dtype: torch.dtype) -> None:
     query, key, value = heads_of(device, dtype)
@@ -120,10 +136,10 @@ def test_scores_are_scaled_dot_products(device: torch.device) -> None:
 
 @pytest.mark.parametrize("leading", [(), (2,), (2, 3)])
 def test_any_number_of_leading_axes(device: torch.device, leading: tuple[int, ...]) -> None:
-    query, key = torch.randn(*leading, 5, 4, device=device), torch.randn(*leading, 7, 4).to(device)
-    value = torch.randn(*leading, 7, 6, device=device)
+    query = torch.randn(*leading, 5, 6, device=device)
+    key, value = (torch.randn(*leading, 7, size, device=device) for size in (6, 3))
     output, weights = scaled_dot_product_attention(query, key, value)
-    expected = torch.softmax(query @ key.mT / math.sqrt(4), dim=-1)
+    expected = torch.softmax(query @ key.mT / math.sqrt(6), dim=-1)
     torch.testing.assert_close(weights, expected)
     torch.testing.assert_close(output, expected @ value)
 
