@@ -130,12 +130,13 @@ def require_api_pages(app: Sphinx, env: BuildEnvironment) -> None:
 def clean_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Leave out scripts and addresses that would not work, and mend one role.
+    """Leave out scripts and addresses that would not work, and mend its lists.
 
     Jupyter Book loads sphinx-thebe on every page, which declares a constant twice (a console error)
     and names a CDN; the book has no live code.
     Without a base address, OpenGraph's page address would be wrong.
-    docutils gives the items of a bibliography a role that ARIA has dropped, inside a list.
+    docutils gives the items of a bibliography a role that ARIA has dropped, inside a list,
+    and viewcode nests lists in lists; screen readers lose count of both.
     """
     context["script_files"] = [
         script for script in context["script_files"] if not is_thebe_script(script)
@@ -143,7 +144,10 @@ def clean_page(
     context["css_files"] = [
         style for style in context["css_files"] if "thebe" not in str(style.filename)
     ]
-    context["body"] = context.get("body", "").replace('role="doc-biblioentry"', 'role="listitem"')
+    body = context.get("body", "").replace('role="doc-biblioentry"', 'role="listitem"')
+    if pagename == "_modules/index":
+        body = re.sub(r"(?<=</li>)\s*<ul>|</ul>(?=<li>|</ul>)", "", body)
+    context["body"] = body
     if not app.config.html_baseurl:
         metatags = context.get("metatags", "")
         context["metatags"] = re.sub(r'<meta property="og:url"[^>]*>\n?', "", metatags)
