@@ -188,17 +188,19 @@ class TestDropout:
         attention.eval()
         assert torch.equal(output(), output())
 
+    @pytest.mark.parametrize("masked", [False, True])
     @pytest.mark.parametrize("path", PATHS)
-    def test_keeps_the_expected_output(self, device: torch.device, path: str) -> None:
+    def test_keeps_the_expected_output(self, device: torch.device, path: str, masked: bool) -> None:
         """With equal scores the output is the mean of the values, whatever is dropped."""
-        query, key = torch.zeros(2, 1, 1, 1, 4, device=device)
-        key = key.expand(1, 1, 20_000, 4)
-        value = torch.ones(1, 1, 20_000, 4, device=device)
+        source = 20_000
+        query = torch.zeros(1, 1, 1, 4, device=device)
+        key, value = (fill(1, 1, source, 4, device=device) for fill in (torch.zeros, torch.ones))
+        mask = torch.ones(1, source, dtype=torch.bool, device=device) if masked else None
         function = fused_attention if path == "fused" else scaled_dot_product_attention
-        output = function(query, key, value, dropout_p=0.3)
-        output = output if path == "fused" else output[0]
-        assert output.mean().item() == pytest.approx(1.0, abs=0.03)
-        assert output.mean().item() != 1.0
+        output = function(query, key, value, mask, dropout_p=0.3)
+        mean = (output if path == "fused" else output[0]).mean().item()
+        assert mean == pytest.approx(1.0, abs=0.03)
+        assert abs(mean - 1.0) > 1e-5
 
 
 class TestRecordAttention:
@@ -257,6 +259,21 @@ def test_softmax_is_over_the_allowed_keys(device: torch.device) -> None:
     kept = F.softmax(torch.tensor([1.0, 3.0]), dim=0)
     expected = torch.tensor([[kept[0], 0.0, kept[1]]], device=device)
     torch.testing.assert_close(masked_softmax(scores, mask), expected)
+
+
+def test_blocked_keys_take_no_share_however_low_the_allowed_scores(device: torch.device) -> None:
+    scores = torch.tensor([[-1000.0, -1000.0, 5.0]], device=device)
+    mask = torch.tensor([[True, True, False]], device=device)
+    expected = torch.tensor([[0.5, 0.5, 0.0]], device=device)
+    torch.testing.assert_close(masked_softmax(scores, mask), expected)
+
+
+def test_projections_start_as_xavier_without_bias() -> None:
+    for name, parameter in MultiHeadAttention(256, 8).named_parameters():
+        if name.endswith("bias"):
+            assert torch.all(parameter == 0), name
+        else:
+            assert parameter.std().item() == pytest.approx(1 / math.sqrt(256), rel=0.02), name
 
 
 def test_scores_are_not_changed(device: torch.device) -> None:

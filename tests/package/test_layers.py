@@ -59,8 +59,14 @@ def test_pre_norm_leaves_the_memory_as_it_is(device: torch.device) -> None:
 def test_dropout_stands_before_each_residual_sum(
     device: torch.device, kind: type, norm: str
 ) -> None:
-    """With nearly everything dropped, each sublayer adds nothing and the residual stays."""
+    """With nearly everything dropped, each sublayer adds nothing and the residual stays.
+
+    The biases stand behind the inner dropouts: only the one before the sum can drop them.
+    """
     layer = kind(D_MODEL, HEADS, D_FF, dropout=1 - 1e-9, norm=norm).to(device).train()
+    for name, parameter in layer.named_parameters():
+        if name.endswith(("out_proj.bias", "linear2.bias")):
+            nn.init.normal_(parameter)
     x = torch.randn(BATCH, TARGET, D_MODEL, device=device)
     memory = torch.randn(BATCH, SOURCE, D_MODEL, device=device)
     result = layer(x, memory) if kind is DecoderLayer else layer(x)
