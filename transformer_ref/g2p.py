@@ -246,6 +246,7 @@ def train_g2p(
         "test_sample": speller.evaluate(fixed_sample(entries["test"])),
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
         "device": str(trainer.device),
+        "threads": torch.get_num_threads(),
     }
     write_json(run_dir / "results.json", results)
     return results
