@@ -1,0 +1,23 @@
+"""The numbers in README.md are those of the results files, which one command each makes again."""
+
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_error_rates_are_those_of_the_shipped_model():
+    results = json.loads((ROOT / "transformer_ref/assets/g2p/results.json").read_text())
+    rates = results["test"]
+    words = f"{results['words']['test']:,} unseen words"
+    assert words in README
+    assert f"| {100 * rates['per']:.2f}%, {100 * rates['wer']:.2f}% |" in README
+
+
+def test_ratios_are_those_of_the_benchmarks():
+    results = json.loads((ROOT / "benchmarks/results.json").read_text())["results"]
+    assert len(results) >= 2
+    for row in results:
+        assert f"| {row['ratio']['median']:.2f} |" in README, row["what"]
+        assert row["met"], row["what"]
