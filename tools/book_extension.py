@@ -130,7 +130,7 @@ def require_api_pages(app: Sphinx, env: BuildEnvironment) -> None:
 def clean_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Leave out scripts and addresses that would not work, and mend its lists.
+    """Leave out scripts and addresses that would not work, and mend its lists and title.
 
     Jupyter Book loads sphinx-thebe on every page, which declares a constant twice (a console error)
     and names a CDN; the book has no live code.
@@ -148,6 +148,8 @@ def clean_page(
     if pagename == "_modules/index":
         body = re.sub(r"(?<=</li>)\s*<ul>|</ul>(?=<li>|</ul>)", "", body)
     context["body"] = body
+    if pagename == app.config.root_doc:
+        context["docstitle"] = ""  # the name of the book is the title of this page already
     if not app.config.html_baseurl:
         metatags = context.get("metatags", "")
         context["metatags"] = re.sub(r'<meta property="og:url"[^>]*>\n?', "", metatags)

@@ -94,6 +94,14 @@ def test_a_shared_link_has_a_title_and_a_description(name: str) -> None:
 
 
 @pytest.mark.usefixtures("site")
+@EVERY_PAGE
+def test_the_title_names_the_book_once(name: str) -> None:
+    title = parse(SITE / name).title
+    assert title is not None
+    assert title.get_text().count("The Transformer from the ground up") == 1
+
+
+@pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("name", WRITTEN)
 def test_headings_form_an_outline(name: str) -> None:
     article = parse(SITE / name).select_one("article.bd-article")
