@@ -101,18 +101,25 @@ class TransformerConfig:
             )
 
 
+def _stack(
+    layer: type[EncoderLayer | DecoderLayer], num_layers: int, config: TransformerConfig
+) -> nn.ModuleList:
+    sizes = config.d_model, config.num_heads, config.d_ff, config.dropout
+    return nn.ModuleList(layer(*sizes, norm=config.norm) for _ in range(num_layers))
+
+
+def _last_norm(config: TransformerConfig) -> nn.Module:
+    """Pre-norm leaves the residual sum as it grew; one more LayerNorm ends the stack."""
+    return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+
+
 class Encoder(nn.Module):
     """A stack of encoder layers; with pre-norm a last LayerNorm after it."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(
-            EncoderLayer(
-                config.d_model, config.num_heads, config.d_ff, config.dropout, norm=config.norm
-            )
-            for _ in range(config.num_encoder_layers)
-        )
-        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        self.layers = _stack(EncoderLayer, config.num_encoder_layers, config)
+        self.norm = _last_norm(config)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Map embedded tokens (B, S, D) to the memory (B, S, D): one vector for each token."""
@@ -126,13 +133,8 @@ class Decoder(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(
-            DecoderLayer(
-                config.d_model, config.num_heads, config.d_ff, config.dropout, norm=config.norm
-            )
-            for _ in range(config.num_decoder_layers)
-        )
-        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        self.layers = _stack(DecoderLayer, config.num_decoder_layers, config)
+        self.norm = _last_norm(config)
 
     def forward(
         self,
