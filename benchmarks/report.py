@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import platform
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.cases import Result
-from transformer_ref.g2p import write_json
+from transformer_ref.g2p import write_json, write_text
 
 
 def processor_name() -> str:
@@ -79,7 +78,5 @@ def write(results: Sequence[Result], folder: Path) -> tuple[Path, Path]:
     folder.mkdir(parents=True, exist_ok=True)
     table, data = folder / "RESULTS.md", folder / "results.json"
     write_json(data, {"conditions": measured, "results": [row.as_dict() for row in results]})
-    unfinished = table.with_suffix(".tmp")
-    unfinished.write_text(markdown(results, measured), encoding="utf-8")
-    os.replace(unfinished, table)
+    write_text(table, markdown(results, measured))
     return data, table

@@ -6,12 +6,11 @@ Run it again after the model was trained again; a test compares the picture with
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import torch
 
-from transformer_ref.g2p import load_g2p
+from transformer_ref.g2p import load_g2p, write_text
 
 PICTURE = Path(__file__).resolve().parent.parent / "book" / "assets" / "hero.svg"
 WORD = "cheese"
@@ -63,9 +62,7 @@ def draw(phonemes: list[str], weights: list[list[float]]) -> str:
 
 def main() -> None:
     """Write the picture."""
-    temporary = PICTURE.with_suffix(".new")
-    temporary.write_text(draw(*measure()), encoding="utf-8")
-    os.replace(temporary, PICTURE)
+    write_text(PICTURE, draw(*measure()))
 
 
 if __name__ == "__main__":

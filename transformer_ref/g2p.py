@@ -257,11 +257,16 @@ def fixed_sample(entries: Sequence[Entry], size: int = 1000) -> list[Entry]:
     return random.Random(0).sample(list(entries), min(size, len(entries)))
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(text, encoding="utf-8")
+    os.replace(unfinished, path)
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write `content` as JSON, whole or not at all."""
-    unfinished = path.with_suffix(".tmp")
-    unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    os.replace(unfinished, path)
+    write_text(path, json.dumps(content, indent=2) + "\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
