@@ -42,7 +42,7 @@ def greedy_decode(
             target vocabulary, or `src` does not fit the model.
     """
     config = model.config
-    require_ids("src", src, config.src_vocab_size)
+    require_ids("src", src)  # its values are checked where they are embedded
     if not 1 <= max_len <= config.max_len:
         raise ValueError(f"max_len must lie in 1..{config.max_len}, got {max_len}")
     for name, token_id in (("bos_id", bos_id), ("eos_id", eos_id)):

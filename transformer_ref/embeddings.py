@@ -52,11 +52,12 @@ class TokenEmbedding(nn.Module):
         if self.embedding.padding_idx is not None:
             nn.init.zeros_(self.weight.data[self.embedding.padding_idx])
 
-    def forward(self, ids: Tensor) -> Tensor:
+    def forward(self, ids: Tensor, name: str = "ids") -> Tensor:
         """Embed token ids.
 
         Args:
             ids: (B, T) integer ids.
+            name: what a caller calls them, for the message of an error.
 
         Returns:
             (B, T, D) in the dtype of the weight.
@@ -65,7 +66,7 @@ class TokenEmbedding(nn.Module):
             ValueError: if `ids` has another rank, dtype or device than the weight,
                 or an id is outside the vocabulary.
         """
-        require_ids("ids", ids, self.embedding.num_embeddings, self.weight.device)
+        require_ids(name, ids, self.embedding.num_embeddings, self.weight.device)
         return self.embedding(ids) * self.scale
 
 

@@ -204,10 +204,10 @@ class Transformer(nn.Module, PyTorchModelHubMixin):
         Raises:
             ValueError: on ids out of the vocabulary, S above max_len, or a mask that does not fit.
         """
-        require_ids("src", src, self.config.src_vocab_size, self.src_embedding.weight.device)
+        x = self.src_positions(self.src_embedding(src, name="src"))
         if src_mask is not None:
             require_mask("src_mask", src_mask, self._scores_shape(src, src), src.device)
-        return self.encoder(self.src_positions(self.src_embedding(src)), src_mask)
+        return self.encoder(x, src_mask)
 
     def decode(
         self,
@@ -232,10 +232,9 @@ class Transformer(nn.Module, PyTorchModelHubMixin):
         Raises:
             ValueError: on ids out of the vocabulary, T above max_len, or a mask that does not fit.
         """
-        require_ids("tgt", tgt, self.config.tgt_vocab_size, self.tgt_embedding.weight.device)
         require_hidden("memory", memory, self.config.d_model)
         offset = cache.length if cache is not None else 0
-        x = self.tgt_positions(self.tgt_embedding(tgt), offset)
+        x = self.tgt_positions(self.tgt_embedding(tgt, name="tgt"), offset)
         so_far = cache.extend(tgt) if cache is not None else tgt
         if tgt_mask is None:
             tgt_mask = target_mask(so_far, self.config.pad_id)[:, :, offset:]
