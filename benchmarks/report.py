@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.cases import Result
-from transformer_ref.g2p import write_json, write_text
+from transformer_ref.files import write_json, write_text
 
 
 def processor_name() -> str:

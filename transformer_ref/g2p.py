@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import platform
 import random
 import sys
@@ -23,6 +21,7 @@ from transformer_ref.attention import record_attention
 from transformer_ref.data import LETTERS, PHONEMES, Entry, Split, cmudict_hash, load_cmudict
 from transformer_ref.decoding import greedy_decode
 from transformer_ref.device import pick_device
+from transformer_ref.files import write_json
 from transformer_ref.metrics import phoneme_error_rate, word_error_rate
 from transformer_ref.model import Transformer, TransformerConfig
 from transformer_ref.training import Example, Trainer, TrainingConfig, pad_batch
@@ -255,18 +254,6 @@ def train_g2p(
 def fixed_sample(entries: Sequence[Entry], size: int = 1000) -> list[Entry]:
     """Draw the same `size` entries every time: enough to notice a broken model in seconds."""
     return random.Random(0).sample(list(entries), min(size, len(entries)))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    unfinished = path.with_suffix(".tmp")
-    unfinished.write_text(text, encoding="utf-8")
-    os.replace(unfinished, path)
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write `content` as JSON, whole or not at all."""
-    write_text(path, json.dumps(content, indent=2) + "\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
