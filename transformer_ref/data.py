@@ -1,10 +1,12 @@
-"""Data: the CMU Pronouncing Dictionary, as it ships with the package."""
+"""Data: the CMU Pronouncing Dictionary, which ships with the package, and Multi30k, which may not."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import lzma
 import re
+import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Literal
 
 Split = Literal["train", "dev", "test"]
 Entry = tuple[str, list[list[str]]]
+Multi30kSplit = Literal["train", "val", "test_2016_flickr"]
 
 CMUDICT_PATH = Path(__file__).parent / "assets" / "cmudict" / "cmudict.dict.xz"
 
@@ -89,3 +92,55 @@ def load_cmudict(split: Split) -> list[Entry]:
 def cmudict_hash() -> str:
     """Return the SHA-256 of the data file, for results files to say what they were measured on."""
     return hashlib.sha256(CMUDICT_PATH.read_bytes()).hexdigest()
+
+
+def load_multi30k(folder: str | Path, split: Multi30kSplit) -> list[tuple[str, str]]:
+    """Load one split of Multi30k, German and English captions of photographs, from a folder.
+
+    The data is for research and education only, so it does not ship with the package.
+    29,000 / 1,014 / 1,000 pairs in train, val and test_2016_flickr.
+
+    Args:
+        folder: holds train.de, train.en, val.de and so on, plain or gzipped (train.de.gz).
+        split: "train", "val" or "test_2016_flickr".
+
+    Returns:
+        A list of (German, English) sentences, without white space around them.
+
+    Raises:
+        ValueError: on another `split`.
+        OSError: if a file is missing, damaged, not in UTF-8 or empty, or the two languages differ
+            in length; the message names it, and says where to get what is missing.
+
+    Source: Elliott et al. 2016, https://github.com/multi30k/dataset, data/task1/raw.
+    """
+    if split not in ("train", "val", "test_2016_flickr"):
+        raise ValueError(f'split must be "train", "val" or "test_2016_flickr", got {split!r}')
+    german, english = (_read_lines(Path(folder), f"{split}.{code}") for code in ("de", "en"))
+    if len(german) != len(english):
+        raise OSError(
+            f"Multi30k in {folder}: {split}.de and {split}.en must have the same number of lines, "
+            f"got {len(german)} and {len(english)}"
+        )
+    return list(zip(german, english, strict=True))
+
+
+def _read_lines(folder: Path, name: str) -> list[str]:
+    """Read the lines of ``name`` or ``name.gz``."""
+    found = [path for path in (folder / name, folder / f"{name}.gz") if path.is_file()]
+    if not found:
+        missing = folder / name if folder.is_dir() else folder
+        raise OSError(
+            f"Multi30k is missing: {missing} does not exist{' (nor .gz)' * folder.is_dir()}; "
+            "get the files of data/task1/raw from https://github.com/multi30k/dataset "
+            "(for research and education only) and name their folder"
+        )
+    content = found[0].read_bytes()
+    try:
+        text = (gzip.decompress(content) if found[0].suffix == ".gz" else content).decode("utf-8")
+    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise OSError(f"Multi30k is damaged: {found[0]}: {error}") from error
+    if not text.strip():
+        raise OSError(f"Multi30k is damaged: {found[0]}: it holds no text")
+    # Not splitlines(): it also splits at characters that stand inside a sentence.
+    return [line.strip() for line in text.removesuffix("\n").split("\n")]
