@@ -1,4 +1,4 @@
-"""Data: the CMU Pronouncing Dictionary, which ships with the package, and Multi30k, which may not."""
+"""Data: the CMU Pronouncing Dictionary, which ships with the package; Multi30k from a folder."""
 
 from __future__ import annotations
 
