@@ -1,0 +1,287 @@
+"""Outputs are those of Hugging Face's Marian (post-norm) and M2M100 (pre-norm), weights copied.
+
+Both are written after other code than torch's own modules, and are built here from their config:
+nothing is downloaded.  What differs is said where it is bridged, and only positions do.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import M2M100Config, M2M100ForConditionalGeneration, MarianConfig, MarianMTModel
+from transformers.models.m2m_100 import modeling_m2m_100 as m2m_100
+from transformers.models.marian import modeling_marian as marian
+
+from tests.package.examples import (
+    BATCH,
+    D_FF,
+    D_MODEL,
+    HEADS,
+    MASKS,
+    SOURCE,
+    TARGET,
+    TOLERANCES,
+    make_mask,
+    small_batch,
+    small_config,
+)
+from transformer_ref import (
+    DecoderLayer,
+    EncoderLayer,
+    MultiHeadAttention,
+    Transformer,
+    greedy_decode,
+    padding_mask,
+    sinusoidal_encoding,
+)
+
+DTYPES = pytest.mark.parametrize("dtype", TOLERANCES, ids=["float32", "float64"])
+NORMS = pytest.mark.parametrize("norm", ["post", "pre"])
+KINDS = pytest.mark.parametrize("kind", MASKS)
+
+PAD, BOS, EOS, VOCAB, MAX_LEN = 0, 1, 2, 23, 16
+SIZES = {
+    "vocab_size": VOCAB,
+    "max_position_embeddings": MAX_LEN,
+    "d_model": D_MODEL,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": HEADS,
+    "decoder_attention_heads": HEADS,
+    "encoder_ffn_dim": D_FF,
+    "decoder_ffn_dim": D_FF,
+    "activation_function": "relu",
+    "scale_embedding": True,
+    "dropout": 0.0,
+    "attention_dropout": 0.0,
+    "pad_token_id": PAD,
+    "bos_token_id": BOS,
+    "decoder_start_token_id": BOS,
+    "eos_token_id": EOS,
+    "attn_implementation": "eager",  # written out: another way than our fused path
+}
+# Their names, and ours; the first that fits counts.
+NAMES = (
+    (r"model\.(encoder|decoder)\.layer_norm", r"\1.norm"),
+    (r"model\.(encoder|decoder)\.layers", r"\1.layers"),
+    (r"model\.encoder\.embed_tokens", "src_embedding.embedding"),
+    (r"model\.decoder\.embed_tokens", "tgt_embedding.embedding"),
+    (r"lm_head", "output_proj"),
+)
+PARTS = {
+    "self_attn": "self_attention",
+    "encoder_attn": "cross_attention",
+    "fc1": "feed_forward.linear1",
+    "fc2": "feed_forward.linear2",
+}
+LAYER_NORMS = {
+    EncoderLayer: ("self_attn", "final"),
+    DecoderLayer: ("self_attn", "encoder_attn", "final"),
+}
+
+
+def config_of(norm: str, tied: bool = True) -> MarianConfig | M2M100Config:
+    if norm == "post":
+        return MarianConfig(
+            **SIZES,
+            tie_word_embeddings=tied,
+            share_encoder_decoder_embeddings=tied,
+            forced_eos_token_id=None,
+        )
+    return M2M100Config(**SIZES, tie_word_embeddings=tied)
+
+
+def randomise(module: nn.Module, seed: int = 0) -> None:
+    """Draw every parameter anew, biases and norms too; padding rows stay zero, tables as they are.
+
+    Layer norms stay near 1, or tied logits would all look alike after a few layers.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if "embed_positions" not in name:
+                noise = torch.randn(parameter.shape, generator=generator) * 0.3
+                parameter.copy_(noise + ("norm.weight" in name))
+        for child in module.modules():
+            if isinstance(child, nn.Embedding) and child.padding_idx is not None:
+                child.weight[child.padding_idx] = 0.0
+
+
+def our_name(name: str, layer: type[nn.Module]) -> str:
+    """Their name of a parameter inside a layer of the given kind, as ours."""
+    for index, prefix in enumerate(LAYER_NORMS.get(layer, ()), start=1):
+        name = name.replace(f"{prefix}_layer_norm", f"norm{index}")
+    return ".".join(PARTS.get(part, part) for part in name.split("."))
+
+
+def copy_layer(ours: nn.Module, theirs: nn.Module) -> None:
+    """Load their weights into ours; both sides must match to the last name."""
+    ours.load_state_dict(
+        {our_name(name, type(ours)): value for name, value in theirs.state_dict().items()}
+    )
+
+
+def copy_model(ours: Transformer, theirs: nn.Module, order: Tensor) -> None:
+    """Load their weights into ours; our feature i is their feature order[i].
+
+    What reads the residual stream has its features on the last axis, what writes to it on the
+    first; inside a sublayer (heads, hidden layer) there is nothing to reorder.
+    """
+    weights = {}
+    for name, value in theirs.state_dict().items():
+        if "embed_positions" in name or name in ("model.shared.weight", "final_logits_bias"):
+            continue
+        name = our_name(name, DecoderLayer if ".decoder." in name else EncoderLayer)
+        for pattern, replacement in NAMES:
+            name = re.sub(f"^{pattern}", replacement, name)
+        if re.search(r"(out_proj|linear2)\.", name):
+            value = value[order]
+        elif not re.search(r"(q_proj|k_proj|v_proj|linear1)\.bias", name):
+            value = value[..., order]
+        weights[name] = value
+    ours.load_state_dict(weights)
+
+
+def additive(mask: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+    """Our boolean mask as theirs: 0 where a query may attend, the lowest number elsewhere."""
+    if mask is None:
+        return None
+    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(
+        ~mask, torch.finfo(dtype).min
+    )
+
+
+def assert_same(ours: Tensor, theirs: Tensor) -> None:
+    tolerance = TOLERANCES[ours.dtype]
+    torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+def random_hidden(length: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.randn(BATCH, length, D_MODEL, dtype=dtype, device=device)
+
+
+@DTYPES
+@KINDS
+def test_multi_head_attention(device: torch.device, dtype: torch.dtype, kind: str) -> None:
+    theirs = marian.MarianAttention(D_MODEL, HEADS, config=config_of("post"))
+    randomise(theirs)
+    ours = MultiHeadAttention(D_MODEL, HEADS)
+    copy_layer(ours, theirs)
+    query, memory = (random_hidden(length, dtype, device) for length in (TARGET, SOURCE))
+    mask = make_mask(kind, TARGET, SOURCE, device)
+    expected, expected_weights = theirs.to(device, dtype)(
+        query, memory, attention_mask=additive(mask, dtype)
+    )
+    output, weights = ours.to(device, dtype)(query, memory, memory, mask, need_weights=True)
+    assert_same(output, expected)
+    assert_same(weights, expected_weights)
+    assert_same(ours(query, memory, memory, mask), expected)
+
+
+@DTYPES
+@NORMS
+@KINDS
+def test_encoder_layer(device: torch.device, dtype: torch.dtype, norm: str, kind: str) -> None:
+    layer = {"post": marian.MarianEncoderLayer, "pre": m2m_100.M2M100EncoderLayer}[norm]
+    theirs = layer(config_of(norm)).to(device, dtype)
+    randomise(theirs)
+    ours = EncoderLayer(D_MODEL, HEADS, D_FF, norm=norm).to(device, dtype)
+    copy_layer(ours, theirs)
+    x = random_hidden(SOURCE, dtype, device)
+    mask = make_mask(kind, SOURCE, SOURCE, device)
+    assert_same(ours(x, mask), theirs(x, additive(mask, dtype)))
+
+
+@DTYPES
+@NORMS
+@pytest.mark.parametrize("tgt_kind", MASKS)
+@pytest.mark.parametrize("memory_kind", MASKS)
+def test_decoder_layer(
+    device: torch.device, dtype: torch.dtype, norm: str, tgt_kind: str, memory_kind: str
+) -> None:
+    layer = {"post": marian.MarianDecoderLayer, "pre": m2m_100.M2M100DecoderLayer}[norm]
+    theirs = layer(config_of(norm), layer_idx=0).to(device, dtype)
+    randomise(theirs)
+    ours = DecoderLayer(D_MODEL, HEADS, D_FF, norm=norm).to(device, dtype)
+    copy_layer(ours, theirs)
+    x, memory = (random_hidden(length, dtype, device) for length in (TARGET, SOURCE))
+    tgt_mask = make_mask(tgt_kind, TARGET, TARGET, device)
+    memory_mask = make_mask(memory_kind, TARGET, SOURCE, device)
+    expected = theirs(x, additive(tgt_mask, dtype), memory, additive(memory_mask, dtype))
+    assert_same(ours(x, memory, tgt_mask, memory_mask), expected)
+
+
+def marian_order() -> Tensor:
+    """Marian keeps all sines before all cosines: where our feature i stands there."""
+    return torch.arange(D_MODEL).view(2, -1).t().flatten()
+
+
+def test_positions_of_marian_are_ours_in_another_order() -> None:
+    table = marian.MarianSinusoidalPositionalEmbedding(MAX_LEN, D_MODEL).create_weight()
+    ours = sinusoidal_encoding(MAX_LEN, D_MODEL)
+    torch.testing.assert_close(table[:, marian_order()], ours, rtol=0.0, atol=1e-6)
+
+
+def whole_models(
+    norm: str, tied: bool, dtype: torch.dtype, device: torch.device, seed: int = 0
+) -> tuple[Transformer, MarianMTModel | M2M100ForConditionalGeneration]:
+    """Both whole models with the same weights; tied: one matrix for embeddings and logits."""
+    model = {"post": MarianMTModel, "pre": M2M100ForConditionalGeneration}[norm]
+    theirs = model(config_of(norm, tied)).eval()
+    randomise(theirs, seed)
+    sizes = {"src_vocab_size": VOCAB, "tgt_vocab_size": VOCAB, "max_len": MAX_LEN}
+    tie_weights = "all" if tied else "none"
+    ours = Transformer(small_config(**sizes, norm=norm, tie_weights=tie_weights)).eval()
+    copy_model(ours, theirs, marian_order() if norm == "post" else torch.arange(D_MODEL))
+    for stack, positions in (
+        (theirs.model.encoder, ours.src_positions),
+        (theirs.model.decoder, ours.tgt_positions),
+    ):
+        if norm == "post":  # the same numbers to the last bit, for the comparison in float64
+            stack.embed_positions.weight[:, marian_order()] = positions.table
+        else:  # other frequencies than the paper's, and positions counted from pad_id + 1
+            positions.table = stack.embed_positions.weights[PAD + 1 :][:MAX_LEN]
+    return ours.to(device, dtype), theirs.to(device, dtype)
+
+
+@DTYPES
+@NORMS
+@pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
+def test_whole_model(device: torch.device, dtype: torch.dtype, norm: str, tied: bool) -> None:
+    ours, theirs = whole_models(norm, tied, dtype, device)
+    src, tgt = small_batch(device, small_config())
+    expected = theirs(
+        input_ids=src,
+        attention_mask=src != PAD,
+        decoder_input_ids=tgt,
+        decoder_attention_mask=tgt != PAD,
+    )
+    memory = ours.encode(src, padding_mask(src, PAD))
+    order = marian_order().to(device) if norm == "post" else torch.arange(D_MODEL, device=device)
+    # What padding itself is turned into is nobody's business; M2M100 gives it no position.
+    real = src != PAD
+    assert_same(memory[real], expected.encoder_last_hidden_state[..., order][real])
+    assert_same(ours(src, tgt)[tgt != PAD], expected.logits[tgt != PAD])
+
+
+@pytest.mark.parametrize(("norm", "seed"), [("post", 3), ("pre", 0)])
+def test_greedy_search(device: torch.device, norm: str, seed: int) -> None:
+    """Rows that end early, late and not at all, each side with its own cache.
+
+    Tied random weights repeat one token for ever, so these are not tied; the seeds are those
+    of lively models.  Padding scores 0 and never wins: what follows it is no defined thing.
+    """
+    ours, theirs = whole_models(norm, False, torch.float64, device, seed)
+    with torch.no_grad():
+        ours.output_proj.weight[PAD] = theirs.lm_head.weight[PAD] = 0.0
+    src = torch.randint(3, VOCAB, (32, SOURCE), generator=torch.Generator().manual_seed(1))
+    src[::2, -3:] = PAD
+    src = src.to(device)
+    expected = theirs.generate(
+        src, attention_mask=src != PAD, max_length=MAX_LEN, num_beams=1, do_sample=False
+    )
+    assert torch.equal(greedy_decode(ours, src, BOS, EOS, MAX_LEN), expected)
+    assert (expected == PAD).sum(dim=1).unique().numel() > 4
