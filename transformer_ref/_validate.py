@@ -35,6 +35,40 @@ def require_probability(**values: float) -> None:
             raise ValueError(f"{name} must be a number in [0, 1), got {value!r}")
 
 
+def require_heads(d_model: int, num_heads: int) -> None:
+    """Refuse a number of heads that does not divide D.
+
+    Raises:
+        ValueError: naming both.
+    """
+    if d_model % num_heads:
+        raise ValueError(
+            f"num_heads must divide d_model, got d_model={d_model}, num_heads={num_heads}"
+        )
+
+
+def require_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Refuse a word that is not one of those allowed.
+
+    Raises:
+        ValueError: naming the argument and the words.
+    """
+    if value not in allowed:
+        words = ", ".join(f'"{word}"' for word in allowed)
+        raise ValueError(f"{name} must be one of {words}, got {value!r}")
+
+
+def require_token_id(vocab_size: int, **ids: int) -> None:
+    """Refuse a special token's id outside the vocabulary.
+
+    Raises:
+        ValueError: naming the first argument that is out of range.
+    """
+    for name, token_id in ids.items():
+        if not isinstance(token_id, int) or not 0 <= token_id < vocab_size:
+            raise ValueError(f"{name} must lie in 0..{vocab_size - 1}, got {token_id!r}")
+
+
 def require_ids(
     name: str, ids: Tensor, vocab_size: int | None = None, device: torch.device | None = None
 ) -> None:

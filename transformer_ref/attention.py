@@ -18,6 +18,7 @@ from torch.utils.hooks import RemovableHandle
 from transformer_ref._validate import (
     require_at_least_one,
     require_attention,
+    require_heads,
     require_hidden,
     require_mask,
     require_probability,
@@ -141,10 +142,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         require_at_least_one(d_model=d_model, num_heads=num_heads)
         require_probability(dropout=dropout)
-        if d_model % num_heads:
-            raise ValueError(
-                f"num_heads must divide d_model, got d_model={d_model}, num_heads={num_heads}"
-            )
+        require_heads(d_model, num_heads)
         self.num_heads = num_heads
         self.dropout = dropout
         self.q_proj = nn.Linear(d_model, d_model)
@@ -193,7 +191,7 @@ class MultiHeadAttention(nn.Module):
             attended = fused_attention(q, k, v, mask, dropout_p=dropout_p, is_causal=is_causal)
             return self.out_proj(merge_heads(attended))
         if is_causal:
-            _require_causal_fits(query, key, mask)
+            _require_causal_fits(q, k, mask)
             mask = causal_mask(query.shape[1], device=query.device)
         attended, weights = scaled_dot_product_attention(q, k, v, mask, dropout_p=dropout_p)
         return self.out_proj(merge_heads(attended)), weights

@@ -1,4 +1,7 @@
-"""Key/value cache: what attention has computed for earlier tokens, kept for the next one."""
+"""Key/value cache: what attention has computed for earlier tokens, kept for the next one.
+
+A cache is for generation: it writes in place, so no gradient goes through it.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,21 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from transformer_ref._validate import require_at_least_one
+
 Projection = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class GrowingCache:
-    """Keys and values of self-attention: each call appends those of the new tokens."""
+    """Keys and values of self-attention: each call appends those of the new tokens.
+
+    They lie in a tensor with room for more, which doubles when it is full.
+    So T tokens cost T copies of one token, not of all tokens so far.
+    """
 
     def __init__(self) -> None:
-        self._stored: tuple[Tensor, Tensor] | None = None
+        self._room: tuple[Tensor, Tensor] | None = None
+        self._length = 0
 
     def update(self, project: Projection, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Project the new tokens, append them, and return all so far.
@@ -25,16 +35,34 @@ class GrowingCache:
             value: (B, n, D).
 
         Returns:
-            Keys and values (B, H, earlier + n, K).
+            Keys and values (B, H, earlier + n, K), views that the next call may move.
         """
         new = project(key, value)
-        if self._stored is not None:
-            new = (
-                torch.cat((self._stored[0], new[0]), dim=-2),
-                torch.cat((self._stored[1], new[1]), dim=-2),
-            )
-        self._stored = new
-        return new
+        start, end = self._length, self._length + new[0].shape[-2]
+        if self._room is None or end > self._room[0].shape[-2]:
+            self._room = self._more_room(new, 2 * end)
+        for room, part in zip(self._room, new, strict=True):
+            room[:, :, start:end] = part
+        self._length = end
+        keys, values = self._room
+        return keys[:, :, :end], values[:, :, :end]
+
+    def _more_room(self, new: tuple[Tensor, Tensor], size: int) -> tuple[Tensor, Tensor]:
+        keys, values = (x.new_empty(*x.shape[:2], size, x.shape[-1]) for x in new)
+        if self._room is not None:
+            for wider, room in zip((keys, values), self._room, strict=True):
+                wider[:, :, : self._length] = room[:, :, : self._length]
+        return keys, values
+
+    def select(self, rows: Tensor) -> None:
+        """Keep these rows of the batch, in this order; a row may come more than once.
+
+        Args:
+            rows: (R,) int64 indices into the batch.
+        """
+        if self._room is not None:
+            keys, values = (room.index_select(0, rows) for room in self._room)
+            self._room = keys, values
 
 
 class FixedCache:
@@ -58,9 +86,15 @@ class FixedCache:
             self._stored = project(key, value)
         return self._stored
 
+    def select(self, rows: Tensor) -> None:
+        """Keep these rows of the batch, as :meth:`GrowingCache.select`."""
+        if self._stored is not None:
+            keys, values = (stored.index_select(0, rows) for stored in self._stored)
+            self._stored = keys, values
+
 
 class LayerCache:
-    """The two caches of one decoder layer."""
+    """The two caches of one decoder layer; a decoder-only model uses the first alone."""
 
     def __init__(self) -> None:
         self.self_attention = GrowingCache()
@@ -68,26 +102,31 @@ class LayerCache:
 
 
 class KVCache:
-    """What ``Transformer.decode`` keeps between calls while it generates, for one batch of sources.
+    """What a model keeps between calls while it generates, for one batch of sequences.
 
     Args:
         num_layers: of the decoder.
+
+    Raises:
+        ValueError: if `num_layers` is below 1.
     """
 
     def __init__(self, num_layers: int) -> None:
+        require_at_least_one(num_layers=num_layers)
         self.layers = [LayerCache() for _ in range(num_layers)]
         self._ids: Tensor | None = None
 
     @property
     def length(self) -> int:
-        """Target tokens decoded so far."""
+        """Tokens decoded so far."""
         return 0 if self._ids is None else self._ids.shape[1]
 
-    def extend(self, ids: Tensor) -> Tensor:
+    def extend(self, ids: Tensor, name: str = "ids") -> Tensor:
         """Note the ids of the new tokens.
 
         Args:
             ids: (B, n) integer ids.
+            name: what a caller calls them, for the message of an error.
 
         Returns:
             (B, length) ids of all tokens so far.
@@ -98,7 +137,22 @@ class KVCache:
         if self._ids is not None and len(ids) != len(self._ids):
             raise ValueError(
                 f"the cache was filled with a batch of {len(self._ids)}, "
-                f"got tgt of shape {tuple(ids.shape)}"
+                f"got {name} of shape {tuple(ids.shape)}"
             )
         self._ids = ids if self._ids is None else torch.cat((self._ids, ids), dim=1)
         return self._ids
+
+    def select(self, rows: Tensor, same_source: bool = False) -> None:
+        """Keep these rows of the batch, in this order; a row may come more than once.
+
+        Args:
+            rows: (R,) int64 indices into the batch.
+            same_source: each place goes to a row of the source that it had before, as in a beam:
+                the keys and values of the memory then stay as they are.
+        """
+        if self._ids is not None:
+            self._ids = self._ids.index_select(0, rows)
+        for layer in self.layers:
+            layer.self_attention.select(rows)
+            if not same_source:
+                layer.cross_attention.select(rows)

@@ -1,20 +1,27 @@
 """Decoding: from next-token scores to a sequence, one token at a time.
 
-Source: Vaswani et al. 2017, section 3.1 (auto-regression).
+Greedy takes the likeliest token, sampling draws one, beam search keeps several beginnings at once.
+Rows that have ended leave the batch, and with a cache no token is computed twice.
+
+Source: Vaswani et al. 2017, section 3.1 (auto-regression) and 6.1 (beam search).
 """
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
 
-from transformer_ref._validate import require_ids
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transformer_ref._validate import require_at_least_one, require_ids, require_token_id
 from transformer_ref.cache import KVCache
 from transformer_ref.masks import padding_mask
 from transformer_ref.model import Transformer
 
 
-@torch.inference_mode()
 def greedy_decode(
     model: Transformer,
     src: Tensor,
@@ -41,34 +48,365 @@ def greedy_decode(
         ValueError: if `max_len` is below 1 or above the model's max_len, an id is outside the
             target vocabulary, or `src` does not fit the model.
     """
-    config = model.config
-    require_ids("src", src)  # its values are checked where they are embedded
-    if not 1 <= max_len <= config.max_len:
-        raise ValueError(f"max_len must lie in 1..{config.max_len}, got {max_len}")
-    for name, token_id in (("bos_id", bos_id), ("eos_id", eos_id)):
-        if not 0 <= token_id < config.tgt_vocab_size:
-            raise ValueError(f"{name} must lie in 0..{config.tgt_vocab_size - 1}, got {token_id}")
+    return _decode(model, src, bos_id, eos_id, max_len, use_cache, likeliest)
+
+
+def sample(
+    model: Transformer,
+    src: Tensor,
+    bos_id: int,
+    eos_id: int,
+    max_len: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: torch.Generator | None = None,
+    use_cache: bool = True,
+) -> Tensor:
+    """Draw each next token from the model's distribution, made sharper or flatter and cut off.
+
+    Args:
+        model: a Transformer; it is run in eval mode and left as it came.
+        src: (B, S) integer source ids, padded with the model's pad_id.
+        bos_id: the token that every answer starts with.
+        eos_id: the token that ends a row.
+        max_len: the longest answer, begin and end token counted.
+        temperature: logits are divided by it; above 0. Below 1 is sharper, towards greedy.
+        top_k: draw from the so many likeliest tokens only; None = all.
+        top_p: draw from the likeliest tokens that together have this probability; None = all.
+        generator: gives the random numbers, on the device of `src`; None = torch's global one.
+        use_cache: as in :func:`greedy_decode`.
+
+    Returns:
+        (B, <= max_len) int64: begin token, tokens, end token if it came, then padding.
+
+    Raises:
+        ValueError: as :func:`greedy_decode` and :func:`filter_logits`,
+            or if `temperature` is not above 0 or `generator` is on another device.
+
+    Source: Fan et al. 2018 (top-k); Holtzman et al. 2020 (top-p).
+    """
+    choose = random_choice(temperature, top_k, top_p, generator, src.device)
+    return _decode(model, src, bos_id, eos_id, max_len, use_cache, choose)
+
+
+def filter_logits(logits: Tensor, top_k: int | None = None, top_p: float | None = None) -> Tensor:
+    """Put all but the likeliest tokens to -inf: first top-k, then top-p on what is left.
+
+    Args:
+        logits: (..., V) floating.
+        top_k: how many tokens stay; more than V means all. None = all.
+        top_p: the likeliest tokens stay until their probabilities, renormalised after top-k,
+            sum to at least this; the token that crosses the line stays too. None = all.
+
+    Returns:
+        (..., V): the logits of the tokens that stay, -inf for the others; one at least stays.
+
+    Raises:
+        ValueError: if `logits` is not floating, `top_k` is below 1 or `top_p` outside (0, 1].
+
+    Source: Fan et al. 2018 (top-k); Holtzman et al. 2020 (top-p).
+    """
+    if logits.ndim < 1 or not logits.is_floating_point():
+        raise ValueError(
+            f"logits must be floating of shape (..., V), got {logits.dtype} "
+            f"of shape {tuple(logits.shape)}"
+        )
+    if top_k is not None:
+        require_at_least_one(top_k=top_k)
+        best = logits.topk(min(top_k, logits.shape[-1]), dim=-1)
+        logits = torch.full_like(logits, -torch.inf).scatter(-1, best.indices, best.values)
+    if top_p is not None:
+        if not 0.0 < top_p <= 1.0:
+            raise ValueError(f"top_p must lie in (0, 1], got {top_p!r}")
+        probabilities, order = logits.softmax(dim=-1).sort(dim=-1, descending=True)
+        before = probabilities.cumsum(dim=-1) - probabilities  # what likelier tokens have together
+        left_out = torch.empty_like(order, dtype=torch.bool).scatter(-1, order, before >= top_p)
+        logits = logits.masked_fill(left_out, -torch.inf)
+    return logits
+
+
+@torch.inference_mode()
+def beam_search(
+    model: Transformer,
+    src: Tensor,
+    bos_id: int,
+    eos_id: int,
+    beam_size: int,
+    max_len: int,
+    length_penalty: float = 0.0,
+    num_return: int = 1,
+    use_cache: bool = True,
+) -> tuple[Tensor, Tensor]:
+    """Keep the `beam_size` best beginnings of each row at once, and return the best sequences.
+
+    Each step ranks all extensions of all live hypotheses by the sum of their log-probabilities
+    and keeps `beam_size`; those that end leave the beam.
+    A row is done when nothing that its beam could still become would be returned.
+
+    Args:
+        model: a Transformer; it is run in eval mode and left as it came.
+        src: (B, S) integer source ids, padded with the model's pad_id.
+        bos_id: the token that every answer starts with.
+        eos_id: the token that ends a hypothesis.
+        beam_size: hypotheses kept, at least 1, which is greedy decoding.
+        max_len: the longest answer, begin and end token counted.
+        length_penalty: alpha, at least 0. A hypothesis of n tokens after the begin token
+            (the end token counted) scores the sum of its log-probabilities / n^alpha:
+            0 favours short answers, 1 is the mean a token.
+        num_return: how many of the best to return, at most `beam_size`.
+        use_cache: as in :func:`greedy_decode`.
+
+    Returns:
+        ids (B, num_return, <= max_len) int64, best first: begin token, tokens, end token if it
+        came, then padding. And their scores (B, num_return) in nats.
+        Where there are fewer hypotheses, the rest is padding with the score -inf.
+
+    Raises:
+        ValueError: as :func:`greedy_decode`, or if `beam_size`, `length_penalty` or `num_return`
+            is out of range.
+
+    Source: Sutskever et al. 2014, section 3.2; length penalty in the form of Wu et al. 2016,
+        section 7, without its constant 5.
+    """
+    _require_decoding(model, src, bos_id, eos_id, max_len)
+    require_at_least_one(beam_size=beam_size, num_return=num_return)
+    if num_return > beam_size:
+        raise ValueError(
+            f"num_return must be at most beam_size, got {num_return} of beam_size {beam_size}"
+        )
+    if not length_penalty >= 0.0:
+        raise ValueError(f"length_penalty must be at least 0, got {length_penalty!r}")
+    with evaluation_mode(model):
+        scorer = _SourceScorer(model, src, use_cache)
+        beams = _Beams(len(src), bos_id, beam_size, num_return, max_len, length_penalty, src.device)
+        while len(beams.rows):
+            width = beams.sums.shape[1]
+            parents = beams.advance(scorer.next_logits(beams.ids))
+            beams.collect(eos_id)
+            going = beams.drop_decided()
+            stays = len(going) == len(parents) and parents.shape[1] == width
+            scorer.select(parents[going].flatten(), same_source=stays)
+        return beams.best(model.config.pad_id)
+
+
+class Scorer(Protocol):
+    """A batch of sequences at work: what could follow each, and which of them go on."""
+
+    def next_logits(self, ids: Tensor) -> Tensor:
+        """Score what follows each row of `ids` (R, T): logits (R, V)."""
+
+    def select(self, rows: Tensor, same_source: bool = False) -> None:
+        """Go on with these rows (R',), as :meth:`~transformer_ref.cache.KVCache.select`."""
+
+
+Choice = Callable[[Tensor], Tensor]  # from logits (R, V) to the next token of each row (R,)
+
+
+def likeliest(logits: Tensor) -> Tensor:
+    """Choose greedily: logits (R, V) to ids (R,)."""
+    return logits.argmax(dim=-1)
+
+
+def random_choice(
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+    generator: torch.Generator | None,
+    device: torch.device,
+) -> Choice:
+    """Make the choice of :func:`sample`; see there for arguments and errors."""
+    if not temperature > 0.0:
+        raise ValueError(f"temperature must be above 0 (greedy is its limit), got {temperature!r}")
+    if generator is not None and generator.device.type != device.type:
+        raise ValueError(f"generator must be on {device} like the ids, got {generator.device}")
+    filter_logits(torch.zeros(1), top_k, top_p)  # refuses bad values before any work is done
+
+    def choose(logits: Tensor) -> Tensor:
+        # At least float32: half precision rounds probabilities of 1 in 10,000 away.
+        kept = filter_logits(logits.to(_at_least_float32(logits)) / temperature, top_k, top_p)
+        return kept.softmax(dim=-1).multinomial(1, generator=generator).squeeze(-1)
+
+    return choose
+
+
+def extend(
+    scorer: Scorer, ids: Tensor, max_len: int, choose: Choice, eos_id: int | None, pad_id: int
+) -> Tensor:
+    """Append a chosen token to every row until all have said `eos_id` or `max_len` is reached.
+
+    Args:
+        scorer: scores the next tokens.
+        ids: (B, T) int64, what every row begins with.
+        max_len: the longest answer, T at least.
+        choose: from logits to tokens.
+        eos_id: ends a row, which then leaves the batch; None = no token does.
+        pad_id: fills rows that have ended.
+
+    Returns:
+        (B, <= max_len) int64.
+    """
+    answer = ids.new_full((len(ids), max_len), pad_id)
+    answer[:, : ids.shape[1]] = ids
+    rows = torch.arange(len(ids), device=ids.device)
+    while ids.shape[1] < max_len and len(rows):
+        following = choose(scorer.next_logits(ids))
+        answer[rows, ids.shape[1]] = following
+        ids = torch.cat((ids, following[:, None]), dim=1)
+        going = (following != eos_id).nonzero().squeeze(-1) if eos_id is not None else rows
+        if len(going) < len(rows):
+            rows, ids = rows[going], ids[going]
+            scorer.select(going)
+    return answer[:, : ids.shape[1]]
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Switch dropout off inside the ``with`` block, and leave the model as it came."""
     was_training = model.training
     model.eval()
     try:
-        return _greedy(model, src, bos_id, eos_id, max_len, use_cache)
+        yield
     finally:
         model.train(was_training)
 
 
-def _greedy(
-    model: Transformer, src: Tensor, bos_id: int, eos_id: int, max_len: int, use_cache: bool
+def _at_least_float32(x: Tensor) -> torch.dtype:
+    return torch.promote_types(x.dtype, torch.float32)
+
+
+def _require_decoding(
+    model: Transformer, src: Tensor, bos_id: int, eos_id: int, max_len: int
+) -> None:
+    require_ids("src", src)  # its values are checked where they are embedded
+    if not 1 <= max_len <= model.config.max_len:
+        raise ValueError(f"max_len must lie in 1..{model.config.max_len}, got {max_len}")
+    require_token_id(model.config.tgt_vocab_size, bos_id=bos_id, eos_id=eos_id)
+
+
+@torch.inference_mode()
+def _decode(
+    model: Transformer,
+    src: Tensor,
+    bos_id: int,
+    eos_id: int,
+    max_len: int,
+    use_cache: bool,
+    choose: Choice,
 ) -> Tensor:
-    pad_id = model.config.pad_id
-    src_mask = padding_mask(src, pad_id)
-    memory = model.encode(src, src_mask)
-    cache = KVCache(model.config.num_decoder_layers) if use_cache else None
-    ids = torch.full((len(src), 1), bos_id, dtype=torch.int64, device=src.device)
-    finished = torch.zeros(len(src), dtype=torch.bool, device=src.device)
-    while ids.shape[1] < max_len and not finished.all():
-        unread = ids[:, cache.length :] if cache is not None else ids
-        logits = model.decode(unread, memory, memory_mask=src_mask, cache=cache)[:, -1]
-        following = logits.argmax(dim=-1).masked_fill(finished, pad_id)
-        ids = torch.cat((ids, following[:, None]), dim=1)
-        finished |= following == eos_id
-    return ids
+    """Extend the begin token of every row; what greedy decoding and sampling share."""
+    _require_decoding(model, src, bos_id, eos_id, max_len)
+    with evaluation_mode(model):
+        scorer = _SourceScorer(model, src, use_cache)
+        start = torch.full((len(src), 1), bos_id, dtype=torch.int64, device=src.device)
+        return extend(scorer, start, max_len, choose, eos_id, model.config.pad_id)
+
+
+class _SourceScorer:
+    """The decoder of a Transformer at work on one batch of sources."""
+
+    def __init__(self, model: Transformer, src: Tensor, use_cache: bool) -> None:
+        self.model = model
+        self.mask = padding_mask(src, model.config.pad_id)
+        self.memory = model.encode(src, self.mask)
+        self.cache = KVCache(model.config.num_decoder_layers) if use_cache else None
+
+    def next_logits(self, ids: Tensor) -> Tensor:
+        unread = ids if self.cache is None else ids[:, self.cache.length :]
+        logits = self.model.decode(unread, self.memory, memory_mask=self.mask, cache=self.cache)
+        return logits[:, -1]
+
+    def select(self, rows: Tensor, same_source: bool = False) -> None:
+        if self.cache is not None:
+            self.cache.select(rows, same_source)
+        if not same_source:
+            self.memory, self.mask = self.memory[rows], self.mask[rows]
+
+
+class _Beams:
+    """The live hypotheses of each row of the batch, and the best that are complete.
+
+    Attributes:
+        rows: (R,) which rows of the batch are still at work.
+        ids: (R * W, T) the live hypotheses, row by row; W is 1 first, then the beam size.
+        sums: (R, W) sums of their log-probabilities; -inf for those that have ended.
+    """
+
+    def __init__(
+        self,
+        batch: int,
+        bos_id: int,
+        beam_size: int,
+        num_return: int,
+        max_len: int,
+        length_penalty: float,
+        device: torch.device,
+    ) -> None:
+        self.beam_size = beam_size
+        self.max_len = max_len
+        self.length_penalty = length_penalty
+        self.rows = torch.arange(batch, device=device)
+        self.ids = torch.full((batch, 1), bos_id, device=device)
+        self.sums = torch.zeros(batch, 1, device=device)
+        self._best_scores = torch.full((batch, num_return), -torch.inf, device=device)
+        self._best_ids = torch.full((batch, num_return, max_len), _NO_TOKEN, device=device)
+        if max_len == 1:
+            self.collect(bos_id)
+            self.drop_decided()
+
+    def advance(self, logits: Tensor) -> Tensor:
+        """Replace the hypotheses by their best extensions.
+
+        Args:
+            logits: (R * W, V), what could follow each.
+
+        Returns:
+            (R, W') int64, the place in the batch of the hypothesis that each new one extends.
+        """
+        num_rows, width = self.sums.shape
+        vocab_size = logits.shape[-1]
+        log_probs = logits.log_softmax(dim=-1, dtype=_at_least_float32(logits))
+        totals = self.sums[:, :, None] + log_probs.view(num_rows, width, vocab_size)
+        self.sums, best = totals.flatten(1).topk(min(self.beam_size, width * vocab_size))
+        first = torch.arange(num_rows, device=best.device)[:, None] * width
+        parents = first + best // vocab_size
+        tokens = (best % vocab_size).view(-1, 1)
+        self.ids = torch.cat((self.ids[parents.flatten()], tokens), dim=1)
+        return parents
+
+    def collect(self, eos_id: int) -> None:
+        """Take hypotheses that have ended out of the beams; at `max_len` all have."""
+        ids = self.ids.view(*self.sums.shape, -1)
+        length = ids.shape[-1]
+        ended = ids[:, :, -1] == eos_id
+        if length == self.max_len:
+            ended = torch.ones_like(ended)
+        scores = (self.sums / max(1, length - 1) ** self.length_penalty).where(ended, -torch.inf)
+        ids = F.pad(ids, (0, self.max_len - length), value=_NO_TOKEN)
+        ids = ids.masked_fill(scores[:, :, None] == -torch.inf, _NO_TOKEN)
+        scores = torch.cat((self._best_scores[self.rows], scores), dim=1)
+        ids = torch.cat((self._best_ids[self.rows], ids), dim=1)
+        best = scores.topk(self._best_scores.shape[1])
+        self._best_scores[self.rows] = best.values
+        self._best_ids[self.rows] = ids.take_along_dim(best.indices[:, :, None], dim=1)
+        self.sums = self.sums.masked_fill(ended, -torch.inf)
+
+    def drop_decided(self) -> Tensor:
+        """Drop the rows that no live hypothesis can change, and return (R',) which places go on.
+
+        Sums only fall, so none can end with more than its sum now over the largest n^alpha.
+        """
+        reachable = self.sums.amax(dim=1) / max(1, self.max_len - 1) ** self.length_penalty
+        going = (reachable > self._best_scores[self.rows, -1]).nonzero().squeeze(-1)
+        self.ids = self.ids.view(*self.sums.shape, -1)[going].flatten(0, 1)
+        self.rows, self.sums = self.rows[going], self.sums[going]
+        return going
+
+    def best(self, pad_id: int) -> tuple[Tensor, Tensor]:
+        """Return ids (B, num_return, longest) and scores (B, num_return), best first."""
+        longest = int((self._best_ids != _NO_TOKEN).flatten(0, 1).any(dim=0).sum())
+        ids = self._best_ids[:, :, :longest]
+        return ids.masked_fill(ids == _NO_TOKEN, pad_id), self._best_scores
+
+
+_NO_TOKEN = -1  # marks what is not filled; the padding token itself could be said by a model

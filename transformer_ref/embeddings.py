@@ -7,7 +7,7 @@ import math
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_ref._validate import require_at_least_one, require_ids
+from transformer_ref._validate import require_at_least_one, require_ids, require_token_id
 
 
 class TokenEmbedding(nn.Module):
@@ -22,6 +22,7 @@ class TokenEmbedding(nn.Module):
             With 1/sqrt(D) the scaled rows have unit variance, which learns faster.
             But when the same matrix also makes the logits (weight tying) an untrained model then
             copies its input, and the first loss is far above ln V; 1/D avoids that.
+        scale: what the rows are multiplied by; None = sqrt(D). GPT-2 takes them as they are: 1.
 
     Raises:
         ValueError: if a size is below 1 or `pad_id` is outside the vocabulary.
@@ -30,13 +31,18 @@ class TokenEmbedding(nn.Module):
     """
 
     def __init__(
-        self, vocab_size: int, d_model: int, pad_id: int | None = 0, init_std: float | None = None
+        self,
+        vocab_size: int,
+        d_model: int,
+        pad_id: int | None = 0,
+        init_std: float | None = None,
+        scale: float | None = None,
     ) -> None:
         super().__init__()
         require_at_least_one(vocab_size=vocab_size, d_model=d_model)
-        if pad_id is not None and not 0 <= pad_id < vocab_size:
-            raise ValueError(f"pad_id must lie in 0..{vocab_size - 1}, got {pad_id}")
-        self.scale = math.sqrt(d_model)
+        if pad_id is not None:
+            require_token_id(vocab_size, pad_id=pad_id)
+        self.scale = math.sqrt(d_model) if scale is None else scale
         self.init_std = 1.0 / d_model if init_std is None else init_std
         self.embedding = nn.Embedding(vocab_size, d_model, padding_idx=pad_id)
         self.reset_parameters()

@@ -11,11 +11,17 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_ref._validate import require_at_least_one, require_hidden, require_probability
+from transformer_ref._validate import (
+    require_at_least_one,
+    require_choice,
+    require_hidden,
+    require_probability,
+)
 from transformer_ref.attention import MultiHeadAttention
-from transformer_ref.cache import LayerCache
+from transformer_ref.cache import GrowingCache, LayerCache
 
 Norm = Literal["post", "pre"]
+Activation = Literal["relu", "gelu"]
 
 
 class FeedForward(nn.Module):
@@ -24,18 +30,23 @@ class FeedForward(nn.Module):
     Args:
         d_model: D.
         d_ff: size of the hidden layer, 4 D in the paper.
-        dropout: rate inside, after the ReLU.
+        dropout: rate inside, after the activation.
+        activation: "relu" (paper), or "gelu" in its tanh form, as in GPT-2.
 
     Raises:
-        ValueError: on a size below 1 or a rate outside [0, 1).
+        ValueError: on a size below 1, a rate outside [0, 1) or another activation.
 
-    Source: Vaswani et al. 2017, equation 2.
+    Source: Vaswani et al. 2017, equation 2; Hendrycks and Gimpel 2016 for GELU.
     """
 
-    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+    def __init__(
+        self, d_model: int, d_ff: int, dropout: float = 0.0, activation: Activation = "relu"
+    ) -> None:
         super().__init__()
         require_at_least_one(d_model=d_model, d_ff=d_ff)
         require_probability(dropout=dropout)
+        require_choice("activation", activation, ("relu", "gelu"))
+        self.activation = activation
         self.linear1 = nn.Linear(d_model, d_ff)
         self.linear2 = nn.Linear(d_ff, d_model)
         self.dropout = nn.Dropout(dropout)
@@ -53,7 +64,9 @@ class FeedForward(nn.Module):
             raise ValueError(
                 f"x must have shape (..., {self.linear1.in_features}), got {tuple(x.shape)}"
             )
-        return self.linear2(self.dropout(F.relu(self.linear1(x))))
+        hidden = self.linear1(x)
+        hidden = F.relu(hidden) if self.activation == "relu" else F.gelu(hidden, approximate="tanh")
+        return self.linear2(self.dropout(hidden))
 
 
 class _Block(nn.Module):
@@ -61,8 +74,7 @@ class _Block(nn.Module):
 
     def __init__(self, d_model: int, dropout: float, norm: Norm) -> None:
         super().__init__()
-        if norm not in ("post", "pre"):
-            raise ValueError(f'norm must be "post" or "pre", got {norm!r}')
+        require_choice("norm", norm, ("post", "pre"))
         require_at_least_one(d_model=d_model)
         require_probability(dropout=dropout)
         self.d_model = d_model
@@ -85,27 +97,41 @@ class EncoderLayer(_Block):
         d_ff: hidden size of the feed-forward network.
         dropout: one rate for attention weights, feed-forward and residual sums.
         norm: "post" (paper) or "pre".
+        activation: of the feed-forward network, "relu" (paper) or "gelu".
 
     Raises:
-        ValueError: on sizes that do not fit, a rate outside [0, 1) or another `norm`.
+        ValueError: on sizes that do not fit, a rate outside [0, 1), another `norm` or `activation`.
     """
 
     def __init__(
-        self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.0, norm: Norm = "post"
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        norm: Norm = "post",
+        activation: Activation = "relu",
     ) -> None:
         super().__init__(d_model, dropout, norm)
         self.self_attention = MultiHeadAttention(d_model, num_heads, dropout)
-        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout, activation)
         self.norm1 = nn.LayerNorm(d_model)
         self.norm2 = nn.LayerNorm(d_model)
 
-    def forward(self, x: Tensor, mask: Tensor | None = None, is_causal: bool = False) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        is_causal: bool = False,
+        cache: GrowingCache | None = None,
+    ) -> Tensor:
         """Transform a sequence.
 
         Args:
             x: (B, S, D) floating.
             mask: bool, broadcasts to (B, H, S, S); True = may attend.
             is_causal: position t sees 0..t only; instead of `mask`, and cheaper.
+            cache: keys and values of earlier calls; `x` then holds the new tokens only.
 
         Returns:
             (B, S, D).
@@ -115,7 +141,9 @@ class EncoderLayer(_Block):
         """
         require_hidden("x", x, self.d_model)
         x = self._add(
-            x, self.norm1, lambda y: self.self_attention(y, y, y, mask, is_causal=is_causal)
+            x,
+            self.norm1,
+            lambda y: self.self_attention(y, y, y, mask, is_causal=is_causal, cache=cache),
         )
         return self._add(x, self.norm2, self.feed_forward)
 

@@ -3,32 +3,26 @@
 Source: Vaswani et al. 2017, figure 1.
 """
 
-import contextlib
-import io
-import json
-import os
-import tempfile
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from typing import Any, Literal, Self
+from dataclasses import dataclass, fields
+from typing import Literal
 
-import torch
-from huggingface_hub import PyTorchModelHubMixin
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from transformer_ref._validate import (
     require_at_least_one,
+    require_choice,
+    require_heads,
     require_hidden,
     require_ids,
     require_mask,
     require_probability,
 )
 from transformer_ref.cache import KVCache
+from transformer_ref.checkpoint import PretrainedModel
 from transformer_ref.embeddings import TokenEmbedding, tied_logits
 from transformer_ref.layers import DecoderLayer, EncoderLayer, Norm
 from transformer_ref.masks import padding_mask, target_mask
-from transformer_ref.positions import LearnedPositions, SinusoidalPositions
+from transformer_ref.positions import Positions, make_positions
 
 
 @dataclass(frozen=True)
@@ -67,7 +61,7 @@ class TransformerConfig:
     dropout: float = 0.1
     max_len: int = 512
     norm: Norm = "post"
-    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    positions: Positions = "sinusoidal"
     tie_weights: Literal["none", "target", "all"] = "none"
     pad_id: int = 0
 
@@ -77,19 +71,10 @@ class TransformerConfig:
         pad_id = sizes.pop("pad_id")
         require_at_least_one(**sizes)
         require_probability(dropout=self.dropout)
-        choices = {
-            "norm": ("post", "pre"),
-            "positions": ("sinusoidal", "learned"),
-            "tie_weights": ("none", "target", "all"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
-        if self.d_model % self.num_heads:
-            raise ValueError(
-                f"num_heads must divide d_model, "
-                f"got d_model={self.d_model}, num_heads={self.num_heads}"
-            )
+        require_choice("norm", self.norm, ("post", "pre"))
+        require_choice("positions", self.positions, ("sinusoidal", "learned"))
+        require_choice("tie_weights", self.tie_weights, ("none", "target", "all"))
+        require_heads(self.d_model, self.num_heads)
         if not isinstance(pad_id, int) or not 0 <= pad_id < min(
             self.src_vocab_size, self.tgt_vocab_size
         ):
@@ -152,8 +137,7 @@ class Decoder(nn.Module):
 
 
 def _positions(config: TransformerConfig) -> nn.Module:
-    kinds = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}
-    return kinds[config.positions](config.d_model, config.max_len, config.dropout)
+    return make_positions(config.positions, config.d_model, config.max_len, config.dropout)
 
 
 def _embedding(config: TransformerConfig, vocab_size: int, tied: bool) -> TokenEmbedding:
@@ -162,7 +146,7 @@ def _embedding(config: TransformerConfig, vocab_size: int, tied: bool) -> TokenE
     return TokenEmbedding(vocab_size, config.d_model, config.pad_id, init_std=std)
 
 
-class Transformer(nn.Module, PyTorchModelHubMixin):
+class Transformer(PretrainedModel):
     """The encoder-decoder Transformer.
 
     Args:
@@ -171,6 +155,8 @@ class Transformer(nn.Module, PyTorchModelHubMixin):
     ``save_pretrained(folder)`` writes ``config.json`` and ``model.safetensors``,
     ``from_pretrained(folder)`` reads them.
     """
+
+    config_class = TransformerConfig
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -235,9 +221,9 @@ class Transformer(nn.Module, PyTorchModelHubMixin):
         require_hidden("memory", memory, self.config.d_model)
         offset = cache.length if cache is not None else 0
         x = self.tgt_positions(self.tgt_embedding(tgt, name="tgt"), offset)
-        so_far = cache.extend(tgt) if cache is not None else tgt
+        so_far = cache.extend(tgt, name="tgt") if cache is not None else tgt
         if tgt_mask is None:
-            tgt_mask = target_mask(so_far, self.config.pad_id)[:, :, offset:]
+            tgt_mask = _new_rows(so_far, self.config.pad_id, offset)
         require_mask("tgt_mask", tgt_mask, self._scores_shape(tgt, so_far), tgt.device)
         if memory_mask is not None:
             require_mask("memory_mask", memory_mask, self._scores_shape(tgt, memory), tgt.device)
@@ -265,69 +251,9 @@ class Transformer(nn.Module, PyTorchModelHubMixin):
     def _scores_shape(self, queries: Tensor, keys: Tensor) -> tuple[int, ...]:
         return len(queries), self.config.num_heads, queries.shape[1], keys.shape[1]
 
-    def save_pretrained(self, save_directory: str | Path, **kwargs: Any) -> None:
-        """Write config.json and model.safetensors (tied weights once), each whole or not at all.
 
-        Args:
-            save_directory: made if it does not exist.
-            kwargs: as in ``PyTorchModelHubMixin.save_pretrained``.
-
-        Raises:
-            OSError: if the folder cannot be written; what was there before stays.
-        """
-        folder = Path(save_directory)
-        folder.mkdir(parents=True, exist_ok=True)
-        kwargs.setdefault("repo_id", folder.name)  # the mixin would take the temporary name
-        with tempfile.TemporaryDirectory(dir=folder) as new:
-            super().save_pretrained(new, config=asdict(self.config), **kwargs)
-            for name in ("model.safetensors", "config.json"):
-                os.replace(Path(new) / name, folder / name)
-
-    @classmethod
-    def from_pretrained(  # type: ignore[override]
-        cls, folder: str | Path, *, map_location: str | torch.device = "cpu", **kwargs: Any
-    ) -> Self:
-        """Read what :meth:`save_pretrained` wrote.
-
-        Args:
-            folder: a local folder. For a model on the Hugging Face Hub pass its name
-                and ``local_files_only=False``; nothing is ever fetched without that.
-            map_location: the device of the loaded model.
-            kwargs: as in ``PyTorchModelHubMixin.from_pretrained``.
-
-        Returns:
-            The model, in eval mode.
-
-        Raises:
-            OSError: if a file is missing or damaged; the message names it.
-            ValueError: if config.json and the weights do not fit each other.
-        """
-        kwargs.setdefault("strict", True)  # the mixin would leave missing weights untrained
-        if kwargs.setdefault("local_files_only", True):
-            _require_checkpoint(Path(folder))
-        try:
-            # The mixin prints where it loads from; a library should not.
-            with contextlib.redirect_stdout(io.StringIO()):
-                return super().from_pretrained(folder, **kwargs).to(map_location)
-        except SafetensorError as error:
-            raise OSError(f"{Path(folder) / 'model.safetensors'} is damaged: {error}") from error
-        except RuntimeError as error:
-            raise ValueError(
-                f"the weights in {folder} do not fit its config.json: {error}"
-            ) from error
-
-
-def _require_checkpoint(folder: Path) -> None:
-    """Refuse a folder without a readable config.json or without weights, by name."""
-    for path in (folder, folder / "config.json", folder / "model.safetensors"):
-        if not path.exists():
-            raise OSError(f"no checkpoint at {folder}: {path} does not exist")
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        TransformerConfig(**config)
-    except ValueError as error:
-        raise OSError(f"{folder / 'config.json'} is damaged: {error}") from error
-    except TypeError as error:
-        raise ValueError(
-            f"{folder / 'config.json'} is not the config of a Transformer: {error}"
-        ) from error
+def _new_rows(ids: Tensor, pad_id: int, offset: int) -> Tensor:
+    """The target mask from row `offset` on; a single last row sees all, and needs no triangle."""
+    if offset == ids.shape[1] - 1:
+        return padding_mask(ids, pad_id)
+    return target_mask(ids, pad_id)[:, :, offset:]

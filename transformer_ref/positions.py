@@ -5,14 +5,19 @@ Source: Vaswani et al. 2017, section 3.5.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
 from transformer_ref._validate import (
     require_at_least_one,
+    require_choice,
     require_hidden,
     require_probability,
 )
+
+Positions = Literal["sinusoidal", "learned"]
 
 
 def frequencies(d_model: int) -> Tensor:
@@ -162,3 +167,25 @@ class LearnedPositions(nn.Module):
         require_hidden("x", x, self.weight.shape[-1])
         _require_room(x.shape[1], offset, self.max_len)
         return self.dropout(x + self.weight[offset : offset + x.shape[1]])
+
+
+def make_positions(
+    kind: Positions, d_model: int, max_len: int, dropout: float = 0.0
+) -> SinusoidalPositions | LearnedPositions:
+    """Make the module that a config names.
+
+    Args:
+        kind: "sinusoidal" or "learned".
+        d_model: D.
+        max_len: the longest sequence that may come.
+        dropout: rate, applied to the sum.
+
+    Returns:
+        A module that adds positions to (B, T, D).
+
+    Raises:
+        ValueError: on another `kind`, or as the module itself.
+    """
+    require_choice("positions", kind, ("sinusoidal", "learned"))
+    module = SinusoidalPositions if kind == "sinusoidal" else LearnedPositions
+    return module(d_model, max_len, dropout)

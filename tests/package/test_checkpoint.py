@@ -172,7 +172,7 @@ class TestBrokenFolder:
     @pytest.mark.parametrize("text", ["[1, 2]", "null", '"base"', "{}", '{"src_vocab_size": 5}'])
     def test_config_of_something_else(self, saved: Path, text: str) -> None:
         (saved / "config.json").write_text(text, encoding="utf-8")
-        with pytest.raises(ValueError, match=r"config\.json is not the config of a Transformer"):
+        with pytest.raises(ValueError, match=r"config\.json is not the config of this model"):
             Transformer.from_pretrained(saved)
 
     def test_unknown_key(self, saved: Path) -> None:

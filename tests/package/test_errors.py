@@ -98,7 +98,7 @@ CONSTRUCTORS: dict[str, Case] = {
     "layer_heads": (lambda: EncoderLayer(10, 3, 16), "num_heads must divide .. num_heads=3"),
     "encoder_norm": (
         lambda: EncoderLayer(8, 2, 16, norm="middle"),
-        'norm must be "post" or "pre", got \'middle\'',
+        'norm must be one of "post", "pre", got \'middle\'',
     ),
     "decoder_norm": (lambda: DecoderLayer(8, 2, 16, norm=None), "norm must be .. got None"),
     "odd_frequencies": (lambda: frequencies(7), "d_model must be even .. got 7"),

@@ -1,0 +1,103 @@
+"""Checkpoints: a model as a folder with config.json and model.safetensors."""
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+from huggingface_hub import PyTorchModelHubMixin
+from safetensors import SafetensorError
+from torch import nn
+
+
+class PretrainedModel(nn.Module, PyTorchModelHubMixin):
+    """A model made from one config, which it keeps as ``config``; base class of the models.
+
+    Attributes:
+        config_class: the dataclass of the config.
+    """
+
+    config_class: ClassVar[type]
+    config: Any
+
+    def save_pretrained(self, save_directory: str | Path, **kwargs: Any) -> None:
+        """Write config.json and model.safetensors (tied weights once), each whole or not at all.
+
+        Args:
+            save_directory: made if it does not exist.
+            kwargs: as in ``PyTorchModelHubMixin.save_pretrained``.
+
+        Raises:
+            OSError: if the folder cannot be written; what was there before stays.
+        """
+        folder = Path(save_directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        kwargs.setdefault("repo_id", folder.name)  # the mixin would take the temporary name
+        with tempfile.TemporaryDirectory(dir=folder) as new:
+            super().save_pretrained(new, config=asdict(self.config), **kwargs)
+            for name in ("model.safetensors", "config.json"):
+                os.replace(Path(new) / name, folder / name)
+
+    @classmethod
+    def from_pretrained(  # type: ignore[override]
+        cls,
+        folder: str | Path,
+        *,
+        map_location: str | torch.device = "cpu",
+        dtype: torch.dtype | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Read what :meth:`save_pretrained` wrote.
+
+        Args:
+            folder: a local folder. For a model on the Hugging Face Hub pass its name
+                and ``local_files_only=False``; nothing is ever fetched without that.
+            map_location: the device of the loaded model.
+            dtype: of its floating weights; None = float32, in which they are stored.
+            kwargs: as in ``PyTorchModelHubMixin.from_pretrained``.
+
+        Returns:
+            The model, in eval mode.
+
+        Raises:
+            OSError: if a file is missing or damaged; the message names it.
+            ValueError: if config.json and the weights do not fit each other,
+                or `dtype` is not floating.
+        """
+        if dtype is not None and not dtype.is_floating_point:
+            raise ValueError(f"dtype must be floating, got {dtype}")
+        kwargs.setdefault("strict", True)  # the mixin would leave missing weights untrained
+        if kwargs.setdefault("local_files_only", True):
+            _require_checkpoint(Path(folder), cls.config_class)
+        try:
+            # The mixin prints where it loads from; a library should not.
+            with contextlib.redirect_stdout(io.StringIO()):
+                model = super().from_pretrained(folder, **kwargs)
+        except SafetensorError as error:
+            raise OSError(f"{Path(folder) / 'model.safetensors'} is damaged: {error}") from error
+        except RuntimeError as error:
+            raise ValueError(
+                f"the weights in {folder} do not fit its config.json: {error}"
+            ) from error
+        return model.to(device=map_location, dtype=dtype)
+
+
+def _require_checkpoint(folder: Path, config_class: type) -> None:
+    """Refuse a folder without a readable config.json or without weights, by name."""
+    for path in (folder, folder / "config.json", folder / "model.safetensors"):
+        if not path.exists():
+            raise OSError(f"no checkpoint at {folder}: {path} does not exist")
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config_class(**config)
+    except ValueError as error:
+        raise OSError(f"{folder / 'config.json'} is damaged: {error}") from error
+    except TypeError as error:
+        raise ValueError(
+            f"{folder / 'config.json'} is not the config of this model: {error}"
+        ) from error

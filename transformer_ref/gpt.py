@@ -1,0 +1,280 @@
+"""GPT: the Transformer without encoder and cross-attention, which only goes on with a text.
+
+What is left is the encoder's layer with a causal mask.
+
+Source: Radford et al. 2018 (GPT) and 2019 (GPT-2).
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from transformer_ref._validate import (
+    require_at_least_one,
+    require_choice,
+    require_heads,
+    require_ids,
+    require_probability,
+    require_token_id,
+)
+from transformer_ref.cache import KVCache
+from transformer_ref.checkpoint import PretrainedModel
+from transformer_ref.decoding import Choice, evaluation_mode, extend, likeliest, random_choice
+from transformer_ref.embeddings import TokenEmbedding, tied_logits
+from transformer_ref.layers import Activation, EncoderLayer, Norm
+from transformer_ref.masks import causal_mask
+from transformer_ref.positions import Positions, make_positions
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """Every size and choice of a decoder-only model; the defaults are GPT-2's smallest.
+
+    Attributes:
+        vocab_size: V.
+        d_model: D.
+        num_heads: H, divides D.
+        num_layers: at least 1.
+        d_ff: hidden size of the feed-forward networks.
+        max_len: the longest sequence.
+        dropout: one rate for all dropouts.
+        norm: "pre" (GPT-2) or "post" (the first GPT).
+        positions: "learned" or "sinusoidal".
+        activation: "gelu" or "relu".
+        tie_weights: whether the embedding is the output projection too.
+
+    Raises:
+        ValueError: naming the first field that does not fit.
+
+    Source: Radford et al. 2019, section 2.3.
+    """
+
+    vocab_size: int
+    d_model: int = 768
+    num_heads: int = 12
+    num_layers: int = 12
+    d_ff: int = 3072
+    max_len: int = 1024
+    dropout: float = 0.1
+    norm: Norm = "pre"
+    positions: Positions = "learned"
+    activation: Activation = "gelu"
+    tie_weights: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what no model could be built from."""
+        require_at_least_one(
+            **{f.name: getattr(self, f.name) for f in fields(self) if f.type is int}
+        )
+        require_probability(dropout=self.dropout)
+        require_choice("norm", self.norm, ("post", "pre"))
+        require_choice("positions", self.positions, ("sinusoidal", "learned"))
+        require_choice("activation", self.activation, ("relu", "gelu"))
+        require_heads(self.d_model, self.num_heads)
+
+
+class GPT(PretrainedModel):
+    """A decoder-only Transformer: each position scores the token after it.
+
+    The embedding is not scaled by sqrt(D), as in GPT-2, so it starts with std 0.02.
+
+    Args:
+        config: sizes and choices.
+    """
+
+    config_class = GPTConfig
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = TokenEmbedding(
+            config.vocab_size, config.d_model, pad_id=None, init_std=0.02, scale=1.0
+        )
+        self.positions = make_positions(
+            config.positions, config.d_model, config.max_len, config.dropout
+        )
+        sizes = config.d_model, config.num_heads, config.d_ff, config.dropout
+        self.layers = nn.ModuleList(
+            EncoderLayer(*sizes, norm=config.norm, activation=config.activation)
+            for _ in range(config.num_layers)
+        )
+        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        self.output_proj = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        if config.tie_weights:
+            self.output_proj.weight = self.embedding.weight
+        else:
+            nn.init.normal_(self.output_proj.weight, std=0.02)
+
+    def forward(self, ids: Tensor, cache: KVCache | None = None) -> Tensor:
+        """Score the token after each position.
+
+        Args:
+            ids: (B, T) integer ids; with a `cache` the new ones only.
+            cache: what earlier calls have computed; it is extended.
+
+        Returns:
+            logits (B, T, V); position t has seen the tokens 0..t.
+
+        Raises:
+            ValueError: on ids out of the vocabulary, more than max_len tokens, or a cache that was
+                filled with another batch.
+        """
+        offset = cache.length if cache is not None else 0
+        x = self.positions(self.embedding(ids), offset)
+        if cache is not None:
+            cache.extend(ids)
+        length = ids.shape[1]
+        mask = None
+        if offset and length > 1:  # the new rows of the triangle; a single one sees all
+            mask = causal_mask(offset + length, ids.device)[:, :, offset:]
+        for index, layer in enumerate(self.layers):
+            own = cache.layers[index].self_attention if cache is not None else None
+            x = layer(x, mask, is_causal=offset == 0, cache=own)
+        return tied_logits(self.norm(x), self.output_proj.weight)
+
+    @classmethod
+    def from_gpt2(cls, model: nn.Module) -> Self:
+        """Take over the weights of a GPT-2 of the ``transformers`` library.
+
+        Args:
+            model: a ``GPT2LMHeadModel``.
+
+        Returns:
+            A model in eval mode with the same logits, on the same device and of the same dtype.
+
+        Raises:
+            ValueError: if `model` is another one, or its config asks for what is not in this class.
+        """
+        config = _config_of_gpt2(model)
+        own = cls(config)
+        named = {name.removeprefix("transformer."): x for name, x in model.state_dict().items()}
+        first = named["wte.weight"]
+        own = own.to(device=first.device, dtype=first.dtype)
+        own.load_state_dict(_renamed(named, config.num_layers, config.tie_weights))
+        return own.eval()
+
+
+def _config_of_gpt2(model: Any) -> GPTConfig:
+    theirs: Any = getattr(model, "config", None)
+    if getattr(theirs, "model_type", None) != "gpt2" or not hasattr(model, "lm_head"):
+        raise ValueError(f"model must be a GPT2LMHeadModel, got {type(model).__name__}")
+    expected = {
+        "activation_function": ("gelu_new", "gelu_pytorch_tanh", "relu"),
+        "layer_norm_epsilon": (1e-5,),
+        "scale_attn_weights": (True,),
+        "scale_attn_by_inverse_layer_idx": (False,),
+        "add_cross_attention": (False,),
+    }
+    for name, allowed in expected.items():
+        if getattr(theirs, name) not in allowed:
+            raise ValueError(
+                f"model.config.{name} must be one of {allowed}, got {getattr(theirs, name)!r}"
+            )
+    return GPTConfig(
+        vocab_size=theirs.vocab_size,
+        d_model=theirs.n_embd,
+        num_heads=theirs.n_head,
+        num_layers=theirs.n_layer,
+        d_ff=theirs.n_inner or 4 * theirs.n_embd,
+        max_len=theirs.n_positions,
+        dropout=theirs.resid_pdrop,
+        activation="relu" if theirs.activation_function == "relu" else "gelu",
+        tie_weights=model.lm_head.weight is model.transformer.wte.weight,
+    )
+
+
+def _renamed(named: dict[str, Tensor], num_layers: int, tied: bool) -> dict[str, Tensor]:
+    """The weights under our names; GPT-2 stores them input first, and q, k and v as one matrix."""
+    state = {
+        "embedding.embedding.weight": named["wte.weight"],
+        "positions.weight": named["wpe.weight"],
+        "norm.weight": named["ln_f.weight"],
+        "norm.bias": named["ln_f.bias"],
+        "output_proj.weight": named["wte.weight" if tied else "lm_head.weight"],
+    }
+    linears = {
+        "self_attention.out_proj": "attn.c_proj",
+        "feed_forward.linear1": "mlp.c_fc",
+        "feed_forward.linear2": "mlp.c_proj",
+    }
+    for i in range(num_layers):
+        for end in ("weight", "bias"):
+            parts = named[f"h.{i}.attn.c_attn.{end}"].t().chunk(3)
+            for name, part in zip("qkv", parts, strict=True):
+                state[f"layers.{i}.self_attention.{name}_proj.{end}"] = part
+            for ours, theirs in linears.items():
+                state[f"layers.{i}.{ours}.{end}"] = named[f"h.{i}.{theirs}.{end}"].t()
+            for norm in "12":
+                state[f"layers.{i}.norm{norm}.{end}"] = named[f"h.{i}.ln_{norm}.{end}"]
+    return state
+
+
+@torch.inference_mode()
+def generate(
+    model: GPT,
+    ids: Tensor,
+    max_new_tokens: int,
+    *,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    eos_id: int | None = None,
+    generator: torch.Generator | None = None,
+    use_cache: bool = True,
+) -> Tensor:
+    """Go on with texts, one token at a time.
+
+    Args:
+        model: it is run in eval mode and left as it came.
+        ids: (B, T) integer ids, the prompts; all of one length, as there is no padding.
+        max_new_tokens: how many tokens to append, at least 1.
+        temperature: 0 takes the likeliest token; above 0 draws as
+            :func:`~transformer_ref.decoding.sample` does, with `top_k` and `top_p`.
+        top_k: draw from the so many likeliest tokens only; None = all.
+        top_p: draw from the likeliest tokens that together have this probability; None = all.
+        eos_id: ends a row, which is then filled up with it; None = no token does.
+        generator: gives the random numbers, on the device of `ids`; None = torch's global one.
+        use_cache: keep keys and values of earlier tokens; False gives the same tokens more slowly.
+
+    Returns:
+        (B, <= T + max_new_tokens) int64, the prompts and what follows them;
+        shorter only if `eos_id` ended every row before.
+
+    Raises:
+        ValueError: if the model has no room for so many tokens, an id is outside the vocabulary,
+            or a choice of sampling is out of range.
+    """
+    require_ids("ids", ids)  # their values are checked where they are embedded
+    require_at_least_one(max_new_tokens=max_new_tokens)
+    length = ids.shape[1] + max_new_tokens
+    if length > model.config.max_len:
+        raise ValueError(
+            f"max_new_tokens must leave room within max_len = {model.config.max_len}, "
+            f"got {ids.shape[1]} + {max_new_tokens}"
+        )
+    if eos_id is not None:
+        require_token_id(model.config.vocab_size, eos_id=eos_id)
+    choose: Choice = likeliest
+    if temperature or top_k is not None or top_p is not None:
+        choose = random_choice(temperature, top_k, top_p, generator, ids.device)
+    with evaluation_mode(model):
+        scorer = _PromptScorer(model, use_cache)
+        return extend(scorer, ids.long(), length, choose, eos_id, pad_id=eos_id or 0)
+
+
+class _PromptScorer:
+    """A GPT at work on one batch of prompts."""
+
+    def __init__(self, model: GPT, use_cache: bool) -> None:
+        self.model = model
+        self.cache = KVCache(model.config.num_layers) if use_cache else None
+
+    def next_logits(self, ids: Tensor) -> Tensor:
+        unread = ids if self.cache is None else ids[:, self.cache.length :]
+        return self.model(unread, self.cache)[:, -1]
+
+    def select(self, rows: Tensor, same_source: bool = False) -> None:
+        if self.cache is not None:
+            self.cache.select(rows, same_source)
