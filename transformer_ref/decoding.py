@@ -179,7 +179,9 @@ def beam_search(
         raise ValueError(f"length_penalty must be at least 0, got {length_penalty!r}")
     with evaluation_mode(model):
         scorer = _SourceScorer(model, src, use_cache)
-        beams = _Beams(len(src), bos_id, beam_size, num_return, max_len, length_penalty, src.device)
+        start = _begin(src, bos_id)
+        dtype = _at_least_float32(scorer.memory)
+        beams = _Beams(start, dtype, beam_size, num_return, max_len, length_penalty)
         while len(beams.rows):
             width = beams.sums.shape[1]
             parents = beams.advance(scorer.next_logits(beams.ids))
@@ -298,8 +300,11 @@ def _decode(
     _require_decoding(model, src, bos_id, eos_id, max_len)
     with evaluation_mode(model):
         scorer = _SourceScorer(model, src, use_cache)
-        start = torch.full((len(src), 1), bos_id, dtype=torch.int64, device=src.device)
-        return extend(scorer, start, max_len, choose, eos_id, model.config.pad_id)
+        return extend(scorer, _begin(src, bos_id), max_len, choose, eos_id, model.config.pad_id)
+
+
+def _begin(src: Tensor, bos_id: int) -> Tensor:
+    return torch.full((len(src), 1), bos_id, dtype=torch.int64, device=src.device)
 
 
 class _SourceScorer:
@@ -334,24 +339,23 @@ class _Beams:
 
     def __init__(
         self,
-        batch: int,
-        bos_id: int,
+        ids: Tensor,
+        dtype: torch.dtype,
         beam_size: int,
         num_return: int,
         max_len: int,
         length_penalty: float,
-        device: torch.device,
     ) -> None:
         self.beam_size = beam_size
         self.max_len = max_len
         self.length_penalty = length_penalty
-        self.rows = torch.arange(batch, device=device)
-        self.ids = torch.full((batch, 1), bos_id, device=device)
-        self.sums = torch.zeros(batch, 1, device=device)
-        self._best_scores = torch.full((batch, num_return), -torch.inf, device=device)
-        self._best_ids = torch.full((batch, num_return, max_len), _NO_TOKEN, device=device)
+        self.ids = ids
+        self.rows = torch.arange(len(ids), device=ids.device)
+        self.sums = torch.zeros(len(ids), 1, dtype=dtype, device=ids.device)
+        self._best_scores = self.sums.new_full((len(ids), num_return), -torch.inf)
+        self._best_ids = ids.new_full((len(ids), num_return, max_len), _NO_TOKEN)
         if max_len == 1:
-            self.collect(bos_id)
+            self.collect(_NO_TOKEN)
             self.drop_decided()
 
     def advance(self, logits: Tensor) -> Tensor:

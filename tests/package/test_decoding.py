@@ -1,5 +1,6 @@
-"""Greedy decoding: against a loop written out here, with and without the cache."""
+"""Decoding: each strategy against its definition written out here, with and without the cache."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 from transformer_ref import Transformer, TransformerConfig, greedy_decode, padding_mask
 from transformer_ref.cache import KVCache
+from transformer_ref.decoding import beam_search, filter_logits, sample
 
 BOS, EOS = 1, 2
 CONFIG = TransformerConfig(
@@ -152,3 +154,309 @@ def test_a_cache_of_another_batch_is_refused():
     model.decode(torch.ones(4, 1, dtype=torch.int64), memory, cache=cache)
     with pytest.raises(ValueError, match=r"filled with a batch of 4, got tgt of shape \(2, 1\)"):
         model.decode(torch.ones(2, 1, dtype=torch.int64), memory[:2], cache=cache)
+
+
+# --- finished rows ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_rows_that_have_ended_are_not_computed_any_more(device, use_cache, monkeypatch):
+    model = random_model(18, device)
+    batches = []
+    decode = model.decode
+    monkeypatch.setattr(
+        model, "decode", lambda tgt, *a, **k: batches.append(len(tgt)) or decode(tgt, *a, **k)
+    )
+    answer = greedy_decode(model, padded_sources(device), BOS, EOS, 12, use_cache=use_cache)
+    ended = [row.index(EOS) if EOS in row else 99 for row in answer.tolist()]
+    assert batches == [sum(end > step for end in ended) for step in range(answer.shape[1] - 1)]
+    assert batches[-1] < batches[0]  # otherwise no row ended early
+
+
+# --- beam search --------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def log_probs_by_hand(model, source, ids):
+    """One unpadded sequence: log-probabilities of the token after it."""
+    memory = model.encode(source[None])
+    tgt = torch.tensor([ids], device=source.device)
+    # The model's own padding token may be said; its key is hidden afterwards, as in the package.
+    return model.decode(tgt, memory)[0, -1].log_softmax(-1).tolist()
+
+
+def beam_by_hand(model, source, beam_size, max_len, alpha):
+    """The definition, with lists and without any shortcut: all that is complete, best first."""
+    live, complete = [(0.0, [BOS])], []
+    while live and len(live[0][1]) < max_len:
+        extensions = [
+            (total + gain, [*ids, token])
+            for total, ids in live
+            for token, gain in enumerate(log_probs_by_hand(model, source, ids))
+        ]
+        live = []
+        for total, ids in sorted(extensions, reverse=True)[:beam_size]:
+            (complete if ids[-1] == EOS else live).append((total, ids))
+    complete += live
+    return sorted(((total / (len(ids) - 1) ** alpha, ids) for total, ids in complete), reverse=True)
+
+
+def trimmed(row):
+    """A row up to its end token, or without the padding at its end."""
+    row = row[: row.index(EOS) + 1] if EOS in row else row
+    return row
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_beam_search_is_its_definition(device, use_cache, alpha):
+    for seed, (beam_size, num_return) in enumerate([(2, 1), (3, 2), (5, 5), (4, 3)]):
+        model = random_model(seed, device).double()
+        sources = padded_sources(device)
+        ids, scores = beam_search(
+            model, sources, BOS, EOS, beam_size, 7, alpha, num_return, use_cache=use_cache
+        )
+        assert ids.shape[:2] == scores.shape == (4, num_return)
+        for source, rows, values in zip(sources, ids.tolist(), scores.tolist(), strict=True):
+            expected = beam_by_hand(model, source[source != 0], beam_size, 7, alpha)[:num_return]
+            assert values == pytest.approx([score for score, _ in expected], abs=1e-5)
+            for row, (_, wanted) in zip(rows, expected, strict=True):
+                assert row[: len(wanted)] == wanted
+                assert set(row[len(wanted) :]) <= {0}
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_beam_as_wide_as_all_sequences_finds_the_best(device, alpha):
+    model = random_model(3, device, tgt_vocab_size=4).double()
+    source = padded_sources(device)[:1]
+    scored = []
+    for length in (1, 2, 3):
+        for tokens in itertools.product(range(4), repeat=length):
+            if EOS in tokens[:-1] or (length < 3 and tokens[-1] != EOS):
+                continue  # goes on after its end, or has not ended
+            ids = [BOS, *tokens]
+            steps = [
+                log_probs_by_hand(model, source[0], ids[:i])[ids[i]] for i in range(1, len(ids))
+            ]
+            scored.append((sum(steps) / length**alpha, ids))
+    scored.sort(reverse=True)
+    found, scores = beam_search(model, source, BOS, EOS, 64, 4, alpha, num_return=10)
+    assert [trimmed(row) for row in found[0].tolist()] == [ids for _, ids in scored[:10]]
+    assert scores[0].tolist() == pytest.approx([score for score, _ in scored[:10]], abs=1e-5)
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_beam_size_one_is_greedy(device, use_cache):
+    for seed in range(10):
+        model = random_model(seed, device)
+        greedy = greedy_decode(model, padded_sources(device), BOS, EOS, 12)
+        ids, _ = beam_search(model, padded_sources(device), BOS, EOS, 1, 12, use_cache=use_cache)
+        assert torch.equal(ids[:, 0], greedy)
+
+
+class Scripted(Transformer):
+    """A model whose next-token probabilities stand in a table, whatever the source."""
+
+    def __init__(self, table):
+        super().__init__(replace(CONFIG, tgt_vocab_size=6, num_decoder_layers=1))
+        self.table = table
+
+    def decode(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):
+        if cache is not None:
+            tgt = cache.extend(tgt)
+        rows = [
+            self.table.get(tuple(row[1:]), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]) for row in tgt.tolist()
+        ]
+        return torch.tensor(rows).log()[:, None]
+
+
+# Greedy goes to 3 (0.6), after which everything is even; 4 (0.4) is followed by 5 for certain.
+GARDEN_PATH = {
+    (): [0.0, 0.0, 0.0, 0.6, 0.4, 0.0],
+    (3,): [0.0, 0.0, 0.25, 0.25, 0.25, 0.25],
+    (4,): [0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+}
+
+
+def test_beam_search_finds_what_greedy_misses():
+    model, source = Scripted(GARDEN_PATH), torch.tensor([[3]])
+    assert greedy_decode(model, source, BOS, EOS, 5)[0].tolist()[:2] == [BOS, 3]
+    ids, scores = beam_search(model, source, BOS, EOS, 2, 5)
+    assert ids[0, 0].tolist() == [BOS, 4, 5, EOS]
+    assert scores[0, 0].exp().item() == pytest.approx(0.4)
+
+
+def test_the_length_penalty_lets_the_longer_one_win():
+    # The end at once: 0.35. Three tokens and the end: 0.4 * 0.7 * 0.7 * 1 = 0.196.
+    table = {
+        (): [0.0, 0.0, 0.35, 0.25, 0.4, 0.0],
+        (4,): [0.0, 0.0, 0.0, 0.3, 0.0, 0.7],
+        (4, 5): [0.0, 0.0, 0.0, 0.3, 0.0, 0.7],
+    }
+    model, source = Scripted(table), torch.tensor([[3]])
+    short, total = beam_search(model, source, BOS, EOS, 3, 6)
+    assert short[0, 0].tolist() == [BOS, EOS]
+    assert total.exp().item() == pytest.approx(0.35)
+    long, mean = beam_search(model, source, BOS, EOS, 3, 6, length_penalty=1.0)
+    assert long[0, 0].tolist() == [BOS, 4, 5, 5, EOS]
+    assert mean.item() == pytest.approx(torch.tensor(0.4 * 0.7 * 0.7).log().item() / 4)
+
+
+def test_a_row_stops_as_soon_as_nothing_can_change_its_answer(monkeypatch):
+    steps = []
+    model = Scripted({(): [0.0, 0.0, 0.9, 0.05, 0.05, 0.0]})
+    decode = model.decode
+    monkeypatch.setattr(
+        model, "decode", lambda tgt, *a, **k: steps.append(len(tgt)) or decode(tgt, *a, **k)
+    )
+    beam_search(model, torch.tensor([[3]]), BOS, EOS, 3, 20)
+    assert steps == [1]  # the end has 0.9, and what is left has less already
+    beam_search(model, torch.tensor([[3]]), BOS, EOS, 3, 20, num_return=3)
+    assert steps == [1, 1, 3]  # the second and the third best take another step
+
+
+def test_fewer_hypotheses_than_asked_for_are_padding(device):
+    model = random_model(0, device)
+    ids, scores = beam_search(model, padded_sources(device), BOS, EOS, 3, 1, num_return=2)
+    assert ids.tolist() == [[[BOS], [0]]] * 4
+    assert scores.tolist() == [[0.0, -torch.inf]] * 4
+
+
+def test_beam_search_keeps_the_mode_of_the_model_and_takes_an_empty_batch(device):
+    model = random_model(0, device, dropout=0.5).train()
+    first, _ = beam_search(model, padded_sources(device), BOS, EOS, 3, 8)
+    assert torch.equal(first, beam_search(model, padded_sources(device), BOS, EOS, 3, 8)[0])
+    assert model.training
+    assert greedy_decode(model, padded_sources(device)[:0], BOS, EOS, 8).shape[0] == 0
+    assert beam_search(model, padded_sources(device)[:0], BOS, EOS, 2, 8)[0].shape[:2] == (0, 1)
+
+
+# --- sampling -----------------------------------------------------------------------------------
+
+
+def seeded(device, seed=0):
+    return torch.Generator(device).manual_seed(seed)
+
+
+@pytest.mark.parametrize("choice", [{}, {"top_k": 3}, {"top_p": 0.7}, {"top_k": 4, "top_p": 0.8}])
+def test_samples_follow_the_filtered_distribution(device, choice):
+    model = random_model(1, device)
+    source = padded_sources(device)[:1]
+    with torch.no_grad():
+        memory = model.encode(source, padding_mask(source, 0))
+        logits = model.decode(
+            torch.tensor([[BOS]], device=device), memory, memory_mask=padding_mask(source, 0)
+        )[0, -1]
+    expected = filter_logits(logits / 2.5, **choice).softmax(-1).cpu()
+    draws = 4000
+    ids = sample(
+        model, source.expand(draws, -1), BOS, EOS, 2, 2.5, generator=seeded(device), **choice
+    )
+    counts = ids[:, 1].cpu().bincount(minlength=9)
+    assert (counts[expected == 0] == 0).all()
+    allowed = expected > 0
+    surprise = (counts - draws * expected)[allowed].square() / (draws * expected[allowed])
+    assert surprise.sum() < 26.1  # chi-square, 8 degrees of freedom: passed by 99.9%
+    assert allowed.sum() > 1
+
+
+def test_samples_are_the_same_with_the_cache_and_by_seed(device):
+    model = random_model(0, device).double()
+    sources = padded_sources(device)
+    usual = {"temperature": 3.0, "top_k": 7, "top_p": 0.95}
+    first = sample(model, sources, BOS, EOS, 15, **usual, generator=seeded(device))
+    again = sample(model, sources, BOS, EOS, 15, **usual, generator=seeded(device), use_cache=False)
+    assert torch.equal(first, again)
+    other = sample(model, sources, BOS, EOS, 15, **usual, generator=seeded(device, 1))
+    assert first.shape != other.shape or not torch.equal(first, other)
+
+
+@pytest.mark.parametrize("choice", [{"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-4}])
+def test_the_limits_of_sampling_are_greedy(device, choice):
+    model = random_model(2, device)
+    expected = greedy_decode(model, padded_sources(device), BOS, EOS, 12)
+    assert torch.equal(sample(model, padded_sources(device), BOS, EOS, 12, **choice), expected)
+
+
+def kept(logits, **choice):
+    return filter_logits(torch.tensor(logits), **choice).isfinite().tolist()
+
+
+def test_filter_logits_by_hand():
+    probabilities = torch.tensor([0.1, 0.4, 0.05, 0.3, 0.15]).log().tolist()
+    assert kept(probabilities, top_k=2) == [False, True, False, True, False]
+    assert kept(probabilities, top_k=9) == [True] * 5
+    # 0.4 and 0.3 are not yet 0.75, so the token that crosses the line stays.
+    assert kept(probabilities, top_p=0.75) == [False, True, False, True, True]
+    assert kept(probabilities, top_p=0.65) == [False, True, False, True, False]
+    assert kept(probabilities, top_p=0.1) == [False, True, False, False, False]
+    # After top-k the two that stay have 4/7 and 3/7 of the probability.
+    assert kept(probabilities, top_k=2, top_p=0.55) == [False, True, False, False, False]
+    assert kept(probabilities, top_p=0.55) == [False, True, False, True, False]
+    assert kept([1.0, 1.0, 1.0], top_k=2) != [True] * 3  # of equals too, only two stay
+    assert kept([2.0, 1.0, 1.0]) == [True] * 3
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_filter_logits_keeps_values_dtype_and_input(device, dtype):
+    logits = torch.randn(2, 3, 11, device=device).to(dtype)
+    before = logits.clone()
+    result = filter_logits(logits, top_k=6, top_p=0.8)
+    assert result.dtype == dtype
+    assert torch.equal(logits, before)
+    stay = result.isfinite()
+    assert torch.equal(result[stay], logits[stay])
+    assert (stay.sum(-1) >= 1).all()
+    assert (stay.sum(-1) <= 6).all()
+
+
+USUAL = {"src": torch.tensor([[3]]), "bos_id": BOS, "eos_id": EOS, "max_len": 5}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"temperature": 0.0}, r"temperature must be above 0 .*got 0\.0"),
+        ({"temperature": float("nan")}, "temperature must be above 0"),
+        ({"top_k": 0}, "top_k must be an integer of at least 1, got 0"),
+        ({"top_p": 0.0}, r"top_p must lie in \(0, 1\], got 0\.0"),
+        ({"top_p": 1.5}, r"top_p must lie in \(0, 1\], got 1\.5"),
+        ({"max_len": 99}, r"max_len must lie in 1\.\.24, got 99"),
+        ({"eos_id": 9}, r"eos_id must lie in 0\.\.8, got 9"),
+    ],
+)
+def test_bad_choices_of_sampling_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        sample(random_model(0, "cpu"), **{**USUAL, **arguments})
+
+
+def test_a_generator_of_another_device_is_named():
+    class Elsewhere:
+        device = torch.device("meta")
+
+    with pytest.raises(ValueError, match="generator must be on cpu like the ids, got meta"):
+        sample(random_model(0, "cpu"), **USUAL, generator=Elsewhere())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"beam_size": 0}, "beam_size must be an integer of at least 1, got 0"),
+        ({"num_return": 0}, "num_return must be an integer of at least 1, got 0"),
+        ({"num_return": 4}, "num_return must be at most beam_size, got 4 of beam_size 3"),
+        ({"length_penalty": -0.1}, r"length_penalty must be at least 0, got -0\.1"),
+        ({"length_penalty": float("nan")}, "length_penalty must be at least 0, got nan"),
+        ({"max_len": 0}, r"max_len must lie in 1\.\.24, got 0"),
+        ({"bos_id": 9}, r"bos_id must lie in 0\.\.8, got 9"),
+        ({"src": torch.tensor([[3.0]])}, "src must hold ids as int64"),
+    ],
+)
+def test_bad_arguments_of_beam_search_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        beam_search(random_model(0, "cpu"), **{**USUAL, "beam_size": 3, **arguments})
+
+
+@pytest.mark.parametrize("logits", [torch.tensor([1, 2]), torch.tensor(1.0)])
+def test_logits_that_cannot_be_filtered_are_named(logits):
+    with pytest.raises(ValueError, match=r"logits must be floating of shape \(\.\.\., V\), got"):
+        filter_logits(logits, top_k=1)
