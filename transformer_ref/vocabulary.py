@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 SPECIALS = ("<pad>", "<bos>", "<eos>")
+UNK = "<unk>"
 
 
 class Vocabulary:
@@ -12,19 +15,31 @@ class Vocabulary:
 
     Args:
         tokens: the tokens besides the specials, each once, in the order of their ids.
+        specials: further special tokens, ids from 3. With "<unk>" among them, a token that the
+            vocabulary lacks is encoded as it; without, such a token is an error.
+
+    Attributes:
+        tokens: all tokens; a token's id is its place.
+        specials: those of them that stand for no text.
+        unk_id: the id of "<unk>", or None.
 
     Raises:
-        ValueError: if a token comes twice or has the name of a special.
+        ValueError: if a token is no string or empty, comes twice or has the name of a special.
     """
 
     pad_id, bos_id, eos_id = range(len(SPECIALS))
 
-    def __init__(self, tokens: Iterable[str]) -> None:
-        self.tokens: tuple[str, ...] = (*SPECIALS, *tokens)
+    def __init__(self, tokens: Iterable[str], specials: Iterable[str] = ()) -> None:
+        self.specials: tuple[str, ...] = (*SPECIALS, *specials)
+        self.tokens: tuple[str, ...] = (*self.specials, *tokens)
+        wrong = next((t for t in self.tokens if not isinstance(t, str) or not t), None)
+        if wrong is not None:
+            raise ValueError(f"tokens must be strings of at least one character, got {wrong!r}")
         self._ids = {token: index for index, token in enumerate(self.tokens)}
         if len(self._ids) != len(self.tokens):
-            twice = sorted({token for token in self.tokens if self.tokens.count(token) > 1})
+            twice = sorted(token for token, count in Counter(self.tokens).items() if count > 1)
             raise ValueError(f"tokens must be distinct and no specials, got twice: {twice}")
+        self.unk_id = self._ids[UNK] if UNK in self.specials else None
 
     def __len__(self) -> int:
         """Size of the vocabulary, specials included: V."""
@@ -42,15 +57,15 @@ class Vocabulary:
             A list of ids.
 
         Raises:
-            ValueError: naming the first token that is not in the vocabulary.
+            ValueError: naming the first token that is not in a vocabulary without "<unk>".
         """
         unknown = next((token for token in tokens if token not in self._ids), None)
-        if unknown is not None:
+        if unknown is not None and self.unk_id is None:
             raise ValueError(
                 f"token {unknown!r} is not in the vocabulary of {len(self)}: "
-                f"{' '.join(self.tokens[len(SPECIALS) :])}"
+                f"{' '.join(self.tokens[len(self.specials) :])}"
             )
-        ids = [self._ids[token] for token in tokens]
+        ids = [self._ids[token if token in self._ids else UNK] for token in tokens]
         return [self.bos_id] * bos + ids + [self.eos_id] * eos
 
     def decode(self, ids: Iterable[int]) -> list[str]:
@@ -60,17 +75,24 @@ class Vocabulary:
             ids: integers, a list or a 1-D tensor.
 
         Returns:
-            A list of tokens.
+            A list of tokens. "<unk>" stays: it says that there was something.
 
         Raises:
-            ValueError: if an id is outside the vocabulary.
+            ValueError: if an id is no integer or outside the vocabulary.
         """
         tokens: list[str] = []
-        for token_id in map(int, ids):
+        for token_id in map(_as_integer, ids):
             if not 0 <= token_id < len(self):
                 raise ValueError(f"ids must lie in 0..{len(self) - 1}, got {token_id}")
             if token_id == self.eos_id:
                 break
-            if token_id >= len(SPECIALS):
+            if token_id >= len(self.specials) or token_id == self.unk_id:
                 tokens.append(self.tokens[token_id])
         return tokens
+
+
+def _as_integer(token_id: object) -> int:
+    try:
+        return operator.index(token_id)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise ValueError(f"ids must be a row of integers, got {token_id!r} in it") from error
