@@ -1,13 +1,23 @@
-"""Error rates, against counts done by hand and against nltk-like brute force."""
+"""Error rates against counts done by hand and brute force; BLEU and chrF against sacrebleu."""
 
+import math
+from collections import Counter
 from functools import cache
 from itertools import product
 
 import pytest
+import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transformer_ref.metrics import edit_distance, phoneme_error_rate, word_error_rate
+from transformer_ref.metrics import (
+    corpus_bleu,
+    corpus_chrf,
+    edit_distance,
+    exact_match,
+    phoneme_error_rate,
+    word_error_rate,
+)
 
 TOKENS = st.lists(st.sampled_from("abc"), max_size=6)
 
@@ -74,3 +84,100 @@ def test_bad_arguments_are_named(rate):
 def test_rates_need_a_phoneme_to_divide_by():
     with pytest.raises(ValueError, match="at least one phoneme"):
         phoneme_error_rate([["A"]], [[[]]])
+
+
+HYPOTHESES = ["A dog runs in the park .", "Two men play chess .", "a red car"]
+REFERENCES = ["A dog runs in a big park .", "Two men are playing chess .", "A red car ."]
+
+
+def bleu_by_hand(hypotheses, references):
+    """Papineni's definition for sentences that are split at white space, without smoothing."""
+    log_precisions = []
+    for n in range(1, 5):
+        matches = total = 0
+        for hypothesis, reference in zip(hypotheses, references, strict=True):
+            counts = [
+                Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
+                for tokens in (hypothesis.split(), reference.split())
+            ]
+            matches += (counts[0] & counts[1]).total()
+            total += counts[0].total()
+        log_precisions.append(math.log(matches / total))
+    lengths = [sum(len(text.split()) for text in texts) for texts in (hypotheses, references)]
+    brevity = min(0.0, 1 - lengths[1] / lengths[0])
+    return 100 * math.exp(brevity + sum(log_precisions) / 4)
+
+
+def test_bleu_of_a_case_on_paper():
+    """6 tokens against 7: n-gram precisions 5/6, 4/5, 3/4 and 2/3, brevity exp(1 - 7/6)."""
+    hypothesis, reference = "a cat is on the mat", "one cat is on the mat now"
+    on_paper = 100 * (5 / 6 * 4 / 5 * 3 / 4 * 2 / 3) ** 0.25 * math.exp(1 - 7 / 6)
+    assert corpus_bleu([hypothesis], [reference]).score == pytest.approx(on_paper)
+
+
+def test_bleu_is_its_definition_over_the_whole_corpus():
+    """Counts are summed before they are divided; the mean of the sentences would be another."""
+    by_hand = bleu_by_hand(HYPOTHESES, REFERENCES)
+    assert corpus_bleu(HYPOTHESES, REFERENCES).score == pytest.approx(by_hand)
+    lowered = [[text.lower() for text in texts] for texts in (HYPOTHESES, REFERENCES)]
+    assert bleu_by_hand(*lowered) > by_hand
+    assert corpus_bleu(HYPOTHESES, REFERENCES, lowercase=True).score == pytest.approx(
+        bleu_by_hand(*lowered)
+    )
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_scores_are_those_of_sacrebleu(lowercase):
+    bleu = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES], lowercase=lowercase)
+    chrf = sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES])
+    assert corpus_bleu(HYPOTHESES, REFERENCES, lowercase=lowercase).score == bleu.score
+    assert corpus_chrf(HYPOTHESES, REFERENCES).score == chrf.score
+    assert (
+        corpus_chrf(HYPOTHESES, REFERENCES, lowercase=True).score
+        == sacrebleu.corpus_chrf(
+            [text.lower() for text in HYPOTHESES], [[text.lower() for text in REFERENCES]]
+        ).score
+        > chrf.score
+    )
+
+
+def test_the_signature_says_how_it_was_counted():
+    version = f"version:{sacrebleu.__version__}"
+    cased = corpus_bleu(HYPOTHESES, REFERENCES)
+    assert cased.signature == f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|{version}"
+    assert str(cased) == f"BLEU {cased.score:.2f} ({cased.signature})"
+    lowered = corpus_bleu(HYPOTHESES, REFERENCES, lowercase=True, tokenize="intl")
+    assert lowered.signature == f"nrefs:1|case:lc|eff:no|tok:intl|smooth:exp|{version}"
+    chrf = corpus_chrf(HYPOTHESES, REFERENCES)
+    assert chrf.signature == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|{version}"
+    assert chrf.name == "chrF2"
+
+
+def test_the_tokeniser_is_used():
+    hypotheses, references = ["It is 5,000 (or more)."], ["It is 5,000 (or more) ."]
+    assert corpus_bleu(hypotheses, references).score == pytest.approx(100.0)
+    assert corpus_bleu(hypotheses, references, tokenize="none").score < 100.0
+
+
+def test_exact_match_counts_whole_strings():
+    assert exact_match(["ab", "c", "D"], ["ab", "cd", "d"]) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("score", [corpus_bleu, corpus_chrf, exact_match])
+def test_bad_sentences_are_named(score):
+    for hypotheses, references in product([[], ["a"]], [[], ["a", "b"]]):
+        with pytest.raises(ValueError, match=r"same length, at least 1, got \d and \d"):
+            score(hypotheses, references)
+    with pytest.raises(ValueError, match=r"hypotheses must be a list of strings, got one string"):
+        score("ab", ["a", "b"])
+    with pytest.raises(ValueError, match=r"references must be a list of strings, got one string"):
+        score(["a", "b"], "ab")
+    with pytest.raises(ValueError, match=r"references\[1\] must be a string, got \['b'\]"):
+        score(["a", "b"], ["a", ["b"]])
+    with pytest.raises(ValueError, match=r"hypotheses\[0\] must be a string, got None"):
+        score([None], ["a"])
+
+
+def test_an_unknown_tokeniser_is_named():
+    with pytest.raises(ValueError, match=r"tokenize must be one of \['.*13a.*\], got 'moses'"):
+        corpus_bleu(["a"], ["a"], tokenize="moses")
