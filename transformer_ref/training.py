@@ -5,23 +5,35 @@ Source: Vaswani et al. 2017, section 5.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-import random
+import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TextIO
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from transformer_ref._validate import require_at_least_one, require_ids, require_probability
+from transformer_ref._validate import (
+    require_at_least_one,
+    require_choice,
+    require_ids,
+    require_probability,
+)
+from transformer_ref.batching import Example as Example
+from transformer_ref.batching import bucketed_batches as bucketed_batches
+from transformer_ref.batching import pad_batch as pad_batch
+from transformer_ref.batching import token_batches as token_batches
 from transformer_ref.device import pick_device
-
-Example = tuple[list[int], list[int]]
+from transformer_ref.files import write_text
+from transformer_ref.parallel import join_processes
 
 
 def split_target(ids: Tensor) -> tuple[Tensor, Tensor]:
@@ -127,17 +139,28 @@ class TrainingConfig:
 
     Attributes:
         epochs: passes over the examples.
-        batch_size: examples a step.
+        batch_size: examples a step, over all processes and micro-batches.
         learning_rate: the peak of the schedule.
         warmup: steps of the rise.
-        decay_fraction: share of the steps in which the rate falls to zero.
+        decay_fraction: share of the steps in which the rate falls to zero; for "trapezoid".
         betas: AdamW's decay rates of the two moments.
         weight_decay: AdamW's.
         clip_norm: the gradient's norm is cut to this.
         label_smoothing: see :func:`sequence_loss`.
-        precision: "float32", or "bfloat16" for autocast; the weights stay float32.
+        precision: "float32", or "bfloat16" or "float16" for autocast; the weights stay float32.
+            With "float16" the loss is scaled up, so that small gradients do not vanish.
+            A step whose gradient overflows leaves the weights alone and lowers the scale;
+            it counts as a step, so that the schedule and the order of the batches stay the same.
         seed: of the order of the examples and of dropout.
         save_every: steps between two checkpoints.
+        batch_tokens: the most tokens a step, instead of `batch_size` examples; see
+            :func:`~transformer_ref.batching.token_batches`.
+        accumulate: micro-batches that a process computes one after the other for a step, to
+            save memory; the gradient is that of the whole batch.
+        schedule: "trapezoid", see :func:`trapezoid_learning_rate`, or "noam", see
+            :func:`noam_learning_rate`, times a factor that makes `learning_rate` its peak;
+            the paper's own peak is ``(d_model * warmup) ** -0.5``.
+        compile: run the model through ``torch.compile``.
     """
 
     epochs: int = 30
@@ -149,9 +172,13 @@ class TrainingConfig:
     weight_decay: float = 0.01
     clip_norm: float = 1.0
     label_smoothing: float = 0.05
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
     seed: int = 0
     save_every: int = 1000
+    batch_tokens: int | None = None
+    accumulate: int = 1
+    schedule: Literal["trapezoid", "noam"] = "trapezoid"
+    compile: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values that could not train."""
@@ -160,71 +187,46 @@ class TrainingConfig:
             batch_size=self.batch_size,
             warmup=self.warmup,
             save_every=self.save_every,
+            accumulate=self.accumulate,
         )
+        if self.batch_tokens is not None:
+            require_at_least_one(batch_tokens=self.batch_tokens)
         require_probability(
             decay_fraction=self.decay_fraction, label_smoothing=self.label_smoothing
         )
-        if self.precision not in ("float32", "bfloat16"):
-            raise ValueError(f'precision must be "float32" or "bfloat16", got {self.precision!r}')
+        require_choice("precision", self.precision, ("float32", "bfloat16", "float16"))
+        require_choice("schedule", self.schedule, ("trapezoid", "noam"))
 
-
-def pad_batch(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
-    """Stack rows of ids, filled up at the end to the longest.
-
-    Args:
-        rows: B lists of ids, at least one.
-        pad_id: the id to fill with.
-
-    Returns:
-        (B, longest) int64.
-
-    Raises:
-        ValueError: if there is no row.
-    """
-    if not rows:
-        raise ValueError("rows must hold at least one row, got none")
-    return nn.utils.rnn.pad_sequence(
-        [torch.tensor(row, dtype=torch.int64) for row in rows],
-        batch_first=True,
-        padding_value=pad_id,
-    )
-
-
-def bucketed_batches(
-    examples: Sequence[Example], batch_size: int, seed: int, pool: int = 100
-) -> list[list[int]]:
-    """Deal the examples into batches of similar length, in an order that `seed` decides.
-
-    The shuffled examples are sorted by length inside pools of `pool` batches:
-    little padding, and still another mixture in every epoch.
-
-    Args:
-        examples: pairs of source and target ids.
-        batch_size: examples a batch; the last batch of all may be smaller.
-        seed: one a pass.
-        pool: batches that are sorted together.
-
-    Returns:
-        Lists of indices into `examples`; every example comes once.
-
-    Raises:
-        ValueError: if a size is below 1 or there are no examples.
-    """
-    require_at_least_one(batch_size=batch_size, pool=pool)
-    if not examples:
-        raise ValueError("examples must hold at least one example, got none")
-    shuffler = random.Random(seed)
-    order = list(range(len(examples)))
-    shuffler.shuffle(order)
-    batches: list[list[int]] = []
-    for start in range(0, len(order), batch_size * pool):
-        near = sorted(
-            order[start : start + batch_size * pool],
-            key=lambda index: (len(examples[index][0]), len(examples[index][1])),
+    def learning_rate_at(self, step: int, total: int) -> float:
+        """Return the learning rate of a step that counts from 1 to `total`."""
+        if self.schedule == "noam":
+            peak = noam_learning_rate(self.warmup, 1, self.warmup)
+            return self.learning_rate * noam_learning_rate(step, 1, self.warmup) / peak
+        return trapezoid_learning_rate(
+            step, self.learning_rate, self.warmup, total, self.decay_fraction
         )
-        batches += [near[i : i + batch_size] for i in range(0, len(near), batch_size)]
-    shuffler.shuffle(batches)
-    return batches
+
+
+class StepRecord(NamedTuple):
+    """What is known of one step; a row of metrics.csv.
+
+    Attributes:
+        step: from 1.
+        epoch: the pass that it belongs to, from 1.
+        loss: mean over the labels of the batch, in nats a token, from before the step.
+        learning_rate: of this step.
+        gradient_norm: over all parameters, before it is cut.
+        tokens: labels since the start of the run, padding left out.
+        seconds: of training since the start of the run, time between two calls left out.
+    """
+
+    step: int
+    epoch: int
+    loss: float
+    learning_rate: float
+    gradient_norm: float
+    tokens: int
+    seconds: float
 
 
 class Trainer:
@@ -234,16 +236,27 @@ class Trainer:
     A second call with the same arguments goes on from there, to the same result as an undisturbed
     run.
 
+    Started by ``torchrun``, each process computes its share of every batch, and the result is that
+    of one process with the whole batch (but for dropout, which every process draws for itself).
+    Only the process with rank 0 writes files, shows progress and calls back.
+
     Args:
         model: maps (B, S) and (B, T) ids to (B, T, V) logits; moved to `device`.
         examples: pairs of source ids and target ids, the target with begin and end token.
         config: how to train.
         pad_id: fills batches, and is left out of the loss.
-        run_dir: folder for the checkpoint ``last.pt``; None = keep nothing.
+        run_dir: folder for the checkpoint ``last.pt`` and for ``metrics.csv`` with a row for
+            each step (see :class:`StepRecord`); None = keep nothing.
         device: None = :py:func:`transformer_ref.device.pick_device`.
 
+    Attributes:
+        history: a record of every step since the start of the run.
+        epoch_ends: the number of steps that are done after each pass.
+        processes: those that train together; ``processes.rank`` is 0 in the one that writes.
+
     Raises:
-        ValueError: if there are no examples, or `run_dir` holds a run of another config or model.
+        ValueError: if there are no examples, one is empty, or `run_dir` holds a run of another
+            config, another model or another number of processes.
         OSError: if its checkpoint is damaged.
     """
 
@@ -257,33 +270,57 @@ class Trainer:
         run_dir: str | Path | None = None,
         device: torch.device | None = None,
     ) -> None:
+        _require_examples(examples)
         self.device = device or pick_device()
+        self.processes = join_processes(self.device)
         self.model = model.to(self.device)
         self.examples = examples
         self.config = config
         self.pad_id = pad_id
-        self.checkpoint = Path(run_dir) / "last.pt" if run_dir is not None else None
+        self.run_dir = Path(run_dir) if run_dir is not None else None
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
             lr=config.learning_rate,
             betas=config.betas,
             weight_decay=config.weight_decay,
         )
-        self.step = 0
-        self.losses: list[float] = []
-        if not examples:
-            raise ValueError("examples must hold at least one, got none")
-        self.steps_per_epoch = math.ceil(len(examples) / config.batch_size)
-        self.total_steps = config.epochs * self.steps_per_epoch
-        self._batches: list[list[int]] | None = None
-        torch.manual_seed(config.seed)
-        if self.checkpoint is not None and self.checkpoint.exists():
-            self._resume(self.checkpoint)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=config.precision == "float16")
+        self.history: list[StepRecord] = []
+        self._dealt: tuple[int, list[list[int]]] | None = None
+        self.epoch_ends = self._count_steps()
+        torch.manual_seed(config.seed + self.processes.rank)
+        if self.run_dir is not None and (self.run_dir / "last.pt").exists():
+            self._resume(self.run_dir / "last.pt")
+        if len(set(self.processes.gather(self.step))) > 1:
+            raise ValueError(f"run_dir must be one folder for all processes, got {self.run_dir}")
+        self._shared = self.processes.share_gradients(self.model)
+        self._forward = torch.compile(self._shared) if config.compile else self._shared
+
+    @property
+    def step(self) -> int:
+        """Steps done since the start of the run."""
+        return len(self.history)
+
+    @property
+    def total_steps(self) -> int:
+        """Steps of the whole schedule."""
+        return self.epoch_ends[-1]
 
     @property
     def epoch(self) -> int:
         """Whole passes done."""
-        return self.step // self.steps_per_epoch
+        return bisect_right(self.epoch_ends, self.step)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps of the pass that was finished last, or of the first one before its end."""
+        last = max(self.epoch, 1)
+        return self.epoch_ends[last - 1] - (self.epoch_ends[last - 2] if last > 1 else 0)
+
+    @property
+    def losses(self) -> list[float]:
+        """The loss of every step since the start of the run, in nats a token."""
+        return [record.loss for record in self.history]
 
     def train(
         self,
@@ -301,70 +338,155 @@ class Trainer:
 
         Returns:
             The loss of every step since the start of the run, in nats a token.
+
+        Raises:
+            ValueError: if `max_steps` is below 1.
+            FloatingPointError: if the loss or the gradient is not finite (in float16: and does not
+                become so by scaling). The weights and the last checkpoint stay as they were.
         """
+        if max_steps is not None:
+            require_at_least_one(max_steps=max_steps)
+        first = self.processes.rank == 0
         last = min(self.total_steps, max_steps or self.total_steps)
-        bar = tqdm(total=last, initial=self.step, disable=not progress, unit="step")
+        started = time.perf_counter() - (self.history[-1].seconds if self.history else 0.0)
+        show = progress and first
         self.model.train()
-        while self.step < last:
-            self.losses.append(self._train_step(self._next_batch()))
-            self.step += 1
-            bar.update()
-            bar.set_postfix(loss=f"{self.losses[-1]:.3f}", refresh=False)
-            if self.step % self.config.save_every == 0 or self.step == last:
-                self._save()
-            if self.step % self.steps_per_epoch == 0 and on_epoch is not None:
-                on_epoch(self)
-                self.model.train()
-        bar.close()
+        with (
+            tqdm(total=last, initial=self.step, disable=not show, unit="step") as bar,
+            self._open_metrics() as metrics,
+        ):
+            while self.step < last:
+                record = self._train_step(self._next_batch(), started)
+                self.history.append(record)
+                metrics.write(_csv_line(record))
+                bar.update()
+                bar.set_postfix(loss=f"{record.loss:.3f}", refresh=False)
+                if self.step % self.config.save_every == 0 or self.step == last:
+                    self._save()
+                if self.step in self.epoch_ends and on_epoch is not None and first:
+                    on_epoch(self)
+                    self.model.train()
         return self.losses
 
-    def _next_batch(self) -> list[int]:
-        """Return the batch of this step; each epoch deals by its own seed, so a resume finds it."""
-        epoch, index = divmod(self.step, self.steps_per_epoch)
-        if self._batches is None or index == 0:
-            seed = self.config.seed + epoch
-            self._batches = bucketed_batches(self.examples, self.config.batch_size, seed)
-        return self._batches[index]
+    def _deal(self, epoch: int) -> list[list[int]]:
+        """Return the batches of an epoch; each deals by its own seed, so a resume finds them."""
+        seed = self.config.seed + epoch
+        if self.config.batch_tokens is not None:
+            return token_batches(self.examples, self.config.batch_tokens, seed)
+        return bucketed_batches(self.examples, self.config.batch_size, seed)
 
-    def _train_step(self, batch: list[int]) -> float:
-        src = pad_batch([self.examples[i][0] for i in batch], self.pad_id).to(self.device)
-        tgt = pad_batch([self.examples[i][1] for i in batch], self.pad_id).to(self.device)
-        inputs, labels = split_target(tgt)
-        rate = trapezoid_learning_rate(
-            self.step + 1,
-            self.config.learning_rate,
-            self.config.warmup,
-            self.total_steps,
-            self.config.decay_fraction,
-        )
+    def _count_steps(self) -> list[int]:
+        """Return how many steps are done after each epoch."""
+        epochs = range(self.config.epochs)
+        if self.config.batch_tokens is not None:  # the seed decides how many batches there are
+            return list(accumulate(len(self._deal(epoch)) for epoch in epochs))
+        steps = math.ceil(len(self.examples) / self.config.batch_size)
+        return [steps * (epoch + 1) for epoch in epochs]
+
+    def _next_batch(self) -> list[int]:
+        if self._dealt is None or self._dealt[0] != self.epoch:
+            self._dealt = (self.epoch, self._deal(self.epoch))
+        return self._dealt[1][self.step - self.epoch_ends[self.epoch]]  # counted from the end
+
+    def _train_step(self, batch: list[int], started: float) -> StepRecord:
+        rate = self.config.learning_rate_at(self.step + 1, self.total_steps)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        half = self.config.precision == "bfloat16"
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=half):
-            logits = self.model(src, inputs)
-        loss = sequence_loss(logits.float(), labels, self.pad_id, self.config.label_smoothing)
         self.optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
-        self.optimizer.step()
-        return loss.item()
+        loss = self._add_gradients(batch)
+        self.scaler.unscale_(self.optimizer)
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
+        record = StepRecord(
+            step=self.step + 1,
+            epoch=self.epoch + 1,
+            loss=loss.item(),
+            learning_rate=rate,
+            gradient_norm=norm.item(),
+            tokens=(self.history[-1].tokens if self.history else 0) + self._count_labels(batch),
+            seconds=time.perf_counter() - started,
+        )
+        self._require_finite(record)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        return record
+
+    def _add_gradients(self, batch: list[int]) -> Tensor:
+        """Compute this process's share of a batch, part by part; return the loss of it all.
+
+        The mean over all labels is the sum of the parts' means, each weighted by its share of
+        the labels: a mean of means would give the labels of a short part more weight.
+        """
+        config, processes = self.config, self.processes
+        all_labels = self._count_labels(batch)
+        losses = []
+        for index in range(config.accumulate):
+            first = processes.rank * config.accumulate + index
+            part = batch[first :: processes.size * config.accumulate]
+            share = self._count_labels(part) / all_labels
+            with self._exchange(when=index == config.accumulate - 1):
+                # Where there are fewer rows than parts, a row without weight stands in:
+                # all processes must take part in the exchange.
+                loss = self._loss(part or batch[:1]) * share
+                # The exchange divides the sum by the number of processes.
+                self.scaler.scale(loss * processes.size).backward()
+            losses.append(loss.detach())
+        return processes.sum(torch.stack(losses).sum())
+
+    def _loss(self, rows: list[int]) -> Tensor:
+        """Return the mean loss over the labels of some examples."""
+        src = pad_batch([self.examples[i][0] for i in rows], self.pad_id).to(self.device)
+        tgt = pad_batch([self.examples[i][1] for i in rows], self.pad_id).to(self.device)
+        inputs, labels = split_target(tgt)
+        dtype = getattr(torch, self.config.precision)
+        with torch.autocast(self.device.type, dtype=dtype, enabled=dtype != torch.float32):
+            logits = self._forward(src, inputs)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        return sequence_loss(logits, labels, self.pad_id, self.config.label_smoothing)
+
+    def _count_labels(self, rows: list[int]) -> int:
+        return sum(label != self.pad_id for i in rows for label in self.examples[i][1][1:])
+
+    def _exchange(self, when: bool) -> contextlib.AbstractContextManager[None]:
+        """Let ``backward`` exchange the gradients with the other processes, or only add them up."""
+        if when or self.processes.size == 1:
+            return contextlib.nullcontext()
+        return self._shared.no_sync()  # type: ignore[operator]
+
+    def _require_finite(self, record: StepRecord) -> None:
+        if math.isfinite(record.loss) and math.isfinite(record.gradient_norm):
+            return
+        if self.scaler.is_enabled() and self.scaler.get_scale() > 1:
+            return  # the scaler leaves this step out, and halves the scale
+        raise FloatingPointError(
+            f"step {record.step}: the loss is {record.loss} and the gradient's norm "
+            f"{record.gradient_norm}, at learning rate {record.learning_rate:.3g} and "
+            f"precision {self.config.precision}; the step was not made"
+        )
+
+    def _open_metrics(self) -> TextIO:
+        """Open metrics.csv with a row for every step done so far, and none that was undone."""
+        if self.run_dir is None or self.processes.rank > 0:
+            return open(os.devnull, "w", encoding="utf-8")
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        path = self.run_dir / "metrics.csv"
+        write_text(path, "".join(map(_csv_line, [StepRecord._fields, *self.history])))
+        return path.open("a", encoding="utf-8", buffering=1)  # each row at once, to look on
 
     def _save(self) -> None:
-        if self.checkpoint is None:
+        random_states = self.processes.gather(_random_states(self.device))
+        if self.run_dir is None or self.processes.rank > 0:
             return
         state = {
-            "step": self.step,
-            "losses": self.losses,
+            "history": torch.tensor(self.history, dtype=torch.float64),
             "config": asdict(self.config),
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "random_state": torch.get_rng_state(),
-            "cuda_random_states": torch.cuda.get_rng_state_all(),
+            "scaler": self.scaler.state_dict(),
+            "random_states": random_states,
         }
-        self.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = self.checkpoint.with_suffix(".tmp")
-        torch.save(state, unfinished)
-        os.replace(unfinished, self.checkpoint)
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        torch.save(state, self.run_dir / "last.tmp")
+        os.replace(self.run_dir / "last.tmp", self.run_dir / "last.pt")
 
     def _resume(self, path: Path) -> None:
         state = _load_state(path)
@@ -373,15 +495,48 @@ class Trainer:
                 f"run_dir holds a run with another config: {path} was made with {state['config']}, "
                 f"got {asdict(self.config)}; use another folder, or delete that one to start again"
             )
-        self.step, self.losses = state["step"], state["losses"]
+        if len(state["random_states"]) != self.processes.size:
+            raise ValueError(
+                f"run_dir holds a run of another number of processes: {path} was made by "
+                f"{len(state['random_states'])}, got {self.processes.size}"
+            )
         try:
             self.model.load_state_dict(state["model"])
         except RuntimeError as error:
             raise ValueError(f"run_dir holds a run of another model: {path}: {error}") from error
         self.optimizer.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["random_state"])
-        if state["cuda_random_states"] and torch.cuda.is_available():
-            torch.cuda.set_rng_state_all(state["cuda_random_states"])
+        self.scaler.load_state_dict(state["scaler"])
+        self.history = [
+            StepRecord(int(step), int(epoch), loss, rate, norm, int(tokens), seconds)
+            for step, epoch, loss, rate, norm, tokens, seconds in state["history"].tolist()
+        ]
+        cpu, *gpu = state["random_states"][self.processes.rank]
+        torch.set_rng_state(cpu)
+        if gpu and self.device.type == "cuda":
+            torch.cuda.set_rng_state(gpu[0], self.device)
+
+
+def _require_examples(examples: Sequence[Example]) -> None:
+    if not examples:
+        raise ValueError("examples must hold at least one, got none")
+    for index, (source, target) in enumerate(examples):
+        if not source or len(target) < 2:
+            raise ValueError(
+                f"examples[{index}] must have a source of at least 1 and a target of at least 2 "
+                f"ids (begin and end token), got {len(source)} and {len(target)}"
+            )
+
+
+def _csv_line(fields: Sequence[object]) -> str:
+    return ",".join(map(str, fields)) + "\n"
+
+
+def _random_states(device: torch.device) -> list[Tensor]:
+    """Return the states of all generators that dropout on this device draws from."""
+    states = [torch.get_rng_state()]
+    if device.type == "cuda":
+        states.append(torch.cuda.get_rng_state(device))
+    return states
 
 
 def _load_state(path: Path) -> dict[str, Any]:

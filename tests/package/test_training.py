@@ -250,7 +250,7 @@ def test_epoch_callback_runs_once_an_epoch_and_training_mode_comes_back():
             lambda: trapezoid_learning_rate(11, 1.0, 2, 10, 0.3),
             "step must be at most total, got step=11, total=10",
         ),
-        (lambda: TrainingConfig(precision="float16"), "precision must be"),
+        (lambda: TrainingConfig(precision="float64"), "precision must be"),
         (lambda: TrainingConfig(epochs=0), "epochs must be an integer of at least 1, got 0"),
         (lambda: TrainingConfig(label_smoothing=-0.1), "label_smoothing must be a number in"),
         (lambda: pad_batch([], 0), "rows must hold at least one row, got none"),

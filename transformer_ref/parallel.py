@@ -1,0 +1,101 @@
+"""Data parallel training: several processes with the same model, each with a share of every batch.
+
+``torchrun --nproc-per-node 2 script.py`` starts a script twice and tells each process by the
+environment variables RANK, WORLD_SIZE and LOCAL_RANK which one it is.
+The gradients of all shares are summed, so that every process makes the same step.
+
+Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data Parallel Training".
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The processes that train together, seen from one of them.
+
+    Attributes:
+        rank: the number of this process, from 0.
+        size: how many there are; 1 = this one is alone, and nothing is exchanged.
+    """
+
+    rank: int = 0
+    size: int = 1
+
+    def sum(self, value: Tensor) -> Tensor:
+        """Return the sum over all processes of a tensor that each of them has."""
+        if self.size > 1:
+            value = value.clone()
+            dist.all_reduce(value)
+        return value
+
+    def gather(self, item: Item) -> list[Item]:
+        """Return what each process has, by rank."""
+        items: list[Item] = [item] * self.size
+        if self.size > 1:
+            dist.all_gather_object(items, item)
+        return items
+
+    def share_gradients(self, model: nn.Module) -> nn.Module:
+        """Wrap a model so that ``backward`` averages the gradients over all processes.
+
+        All start from the weights of rank 0.
+        """
+        if self.size == 1:
+            return model
+        return DistributedDataParallel(model, broadcast_buffers=False)
+
+
+def join_processes(device: torch.device) -> Processes:
+    """Join the processes that ``torchrun`` started; without it, this one is alone.
+
+    The process group is made if there is none yet, and left when Python ends.
+
+    Args:
+        device: CUDA exchanges by NCCL, and each process gets the GPU of its LOCAL_RANK as the
+            current one; any other device exchanges by gloo.
+
+    Returns:
+        All processes, seen from this one.
+
+    Raises:
+        ValueError: if WORLD_SIZE says that there are several and RANK, LOCAL_RANK, MASTER_ADDR or
+            MASTER_PORT is missing, or there are more processes than GPUs.
+    """
+    if not dist.is_initialized():
+        if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+            return Processes()
+        backend = "gloo"
+        if device.type == "cuda":
+            backend = "nccl"
+            torch.cuda.set_device(_local_gpu())
+        dist.init_process_group(backend)
+        atexit.register(_leave)
+    return Processes(dist.get_rank(), dist.get_world_size())
+
+
+def _local_gpu() -> int:
+    local_rank, gpus = os.environ.get("LOCAL_RANK", ""), torch.cuda.device_count()
+    if not local_rank.isdecimal() or int(local_rank) >= gpus:
+        raise ValueError(
+            f"LOCAL_RANK must name one of the {gpus} GPUs of this machine, got {local_rank!r}; "
+            "torchrun needs a --nproc-per-node of at most the number of GPUs"
+        )
+    return int(local_rank)
+
+
+def _leave() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()
