@@ -59,17 +59,26 @@ def sequence_loss(
 ) -> Tensor:
     """Cross-entropy averaged over all labels that are not padding.
 
+    Smoothing by eps is that of ``F.cross_entropy``: the target gives every class eps / V, and
+    the label 1 - eps more.
+    The Annotated Transformer leaves label and pad out: 1 - eps, 0, and eps / (V - 2) for each
+    other class. With l = -log p, that makes its cross-entropy smaller by
+    eps / V * (l_label + l_pad - 2 * mean of the other l): little, where V is large.
+    (It then reports the Kullback-Leibler divergence, which is smaller by another constant.)
+
     Args:
         logits: (B, T, V) floating.
-        labels: (B, T) int64 ids.
-        pad_id: labels of this id are left out, in the sum and in the count.
+        labels: (B, T) int64 or int32 ids, at least one of them not `pad_id`.
+        pad_id: labels of this id are left out, in the sum and in the count; it may lie outside
+            the vocabulary.
         label_smoothing: share of the target spread evenly over all V classes, in [0, 1).
 
     Returns:
         A scalar, in nats a token.
 
     Raises:
-        ValueError: if shapes do not fit or the smoothing is out of range.
+        ValueError: if shapes, dtypes or devices do not fit, a label is outside the vocabulary,
+            all are padding, or the smoothing is out of range.
 
     Source: Vaswani et al. 2017, section 5.4; smoothing as in Szegedy et al. 2016, section 7.
     """
@@ -79,9 +88,15 @@ def sequence_loss(
             "logits must be (B, T, V) and labels (B, T), "
             f"got {tuple(logits.shape)} and {tuple(labels.shape)}"
         )
+    if not logits.is_floating_point():
+        raise ValueError(f"logits must be floating, got {logits.dtype}")
+    real = labels != pad_id
+    require_ids("labels", labels.where(real, 0), logits.shape[-1], logits.device)
+    if not (torch.compiler.is_compiling() or real.any()):
+        raise ValueError(f"labels must hold at least one that is not pad_id={pad_id}, got none")
     return F.cross_entropy(
         logits.flatten(0, 1),
-        labels.flatten(),
+        labels.flatten().long(),
         ignore_index=pad_id,
         label_smoothing=label_smoothing,
     )
@@ -294,7 +309,7 @@ class Trainer:
         if len(set(self.processes.gather(self.step))) > 1:
             raise ValueError(f"run_dir must be one folder for all processes, got {self.run_dir}")
         self._shared = self.processes.share_gradients(self.model)
-        self._forward = torch.compile(self._shared) if config.compile else self._shared
+        self._forward = torch.compile(self._shared, dynamic=True) if config.compile else self._shared
 
     @property
     def step(self) -> int:
