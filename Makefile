@@ -58,8 +58,10 @@ exercises: $(READY) ## make exercises/ from solutions/
 lint: $(READY) ## ruff, mypy, and the form of the notebooks
 	@$(RUN) -m tools.run_tests lint
 
-lock: $(READY) ## make requirements.lock from pyproject.toml (ARGS=--upgrade for newer versions)
+lock: $(READY) ## make both requirements.lock from what they lock (ARGS=--upgrade for newer versions)
 	@$(RUN) -m uv pip compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(ARGS)
+	@$(RUN) -m uv pip compile tests/joeynmt/requirements.in --no-deps \
+		--output-file tests/joeynmt/requirements.lock --quiet $(ARGS)
 
 train: $(READY) ## train the grapheme-to-phoneme model from scratch (ARGS=--help for choices)
 	@$(RUN) -m transformer_ref.g2p $(ARGS)

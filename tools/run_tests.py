@@ -65,6 +65,7 @@ STAGES = (
     LINT,
     Stage("house", ((*PYTEST, "tests/house"),)),
     Stage("package", ((*PYTEST, "tests/package"),)),
+    Stage("joeynmt", ((*PYTEST, "tests/joeynmt"),)),
     Stage("checks", ((*PYTEST, "tests/checks"),)),
     Stage("exercises", ((*PYTEST, "tests/notebooks"),)),
     Stage("notebooks", ((*PYTEST, *NBVAL, "book", "solutions"),), EXECUTION_ENVIRONMENT),
