@@ -7,6 +7,8 @@ they are skipped while compiling.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 
@@ -35,6 +37,17 @@ def require_probability(**values: float) -> None:
             raise ValueError(f"{name} must be a number in [0, 1), got {value!r}")
 
 
+def require_positive(**values: float) -> None:
+    """Refuse a rate or limit that is not above 0; infinity is allowed.
+
+    Raises:
+        ValueError: naming the first argument that is out of range.
+    """
+    for name, value in values.items():
+        if not isinstance(value, int | float) or not value > 0.0:
+            raise ValueError(f"{name} must be a number above 0, got {value!r}")
+
+
 def require_heads(d_model: int, num_heads: int) -> None:
     """Refuse a number of heads that does not divide D.
 
@@ -56,6 +69,17 @@ def require_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         words = ", ".join(f'"{word}"' for word in allowed)
         raise ValueError(f"{name} must be one of {words}, got {value!r}")
+
+
+def require_several(**strings: Iterable[str]) -> None:
+    """Refuse one string in place of several: its characters would pass for them.
+
+    Raises:
+        ValueError: naming the first argument that is a string.
+    """
+    for name, value in strings.items():
+        if isinstance(value, str):
+            raise ValueError(f"{name} must be several strings, got one: {value[:40]!r}")
 
 
 def require_token_id(vocab_size: int, **ids: int) -> None:

@@ -15,15 +15,15 @@ from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import regex
 
-from transformer_ref._validate import require_at_least_one
+from transformer_ref._validate import require_at_least_one, require_several
 from transformer_ref.files import write_json
 from transformer_ref.vocabulary import SPECIALS, UNK, Vocabulary
 
-FILE = "tokenizer.json"
+TOKENIZER_FILE = "tokenizer.json"
 Merge = tuple[str, str]
 
 
@@ -43,8 +43,10 @@ class Tokenizer(ABC):
     """
 
     pad_id, bos_id, eos_id, unk_id = range(len(SPECIALS) + 1)
+    _type: ClassVar[str]
 
-    def __init__(self, tokens: Iterable[str], specials: Iterable[str] = ()) -> None:
+    def __init__(self, tokens: Iterable[str], *, specials: Iterable[str] = ()) -> None:
+        require_several(specials=specials)
         self.vocabulary = Vocabulary(tokens, specials=(UNK, *specials))
 
     def __len__(self) -> int:
@@ -127,7 +129,7 @@ class Tokenizer(ABC):
             OSError: if the file cannot be written; what was there before stays.
         """
         Path(folder).mkdir(parents=True, exist_ok=True)
-        write_json(Path(folder) / FILE, self._content())
+        write_json(Path(folder) / TOKENIZER_FILE, self._content())
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
@@ -146,7 +148,7 @@ class Tokenizer(ABC):
         tokenizer = load_tokenizer(folder)
         if not isinstance(tokenizer, cls):
             raise ValueError(
-                f"{Path(folder) / FILE} must hold a {cls.__name__}, "
+                f"{Path(folder) / TOKENIZER_FILE} must hold a {cls.__name__}, "
                 f"got a {type(tokenizer).__name__}"
             )
         return tokenizer
@@ -157,8 +159,10 @@ class Tokenizer(ABC):
     @abstractmethod
     def _join(self, tokens: list[str]) -> str: ...
 
-    @abstractmethod
-    def _content(self) -> dict[str, Any]: ...
+    def _content(self) -> dict[str, Any]:
+        """Return what tokenizer.json holds: the type and the arguments of the class."""
+        tokens = self.vocabulary.tokens[len(self.vocabulary.specials) :]
+        return {"type": self._type, "specials": list(self.specials), "tokens": list(tokens)}
 
 
 class WordTokenizer(Tokenizer):
@@ -175,9 +179,10 @@ class WordTokenizer(Tokenizer):
         pretokenized: only white space ends a token, as in "HH AH L OW".
 
     Raises:
-        ValueError: as :class:`Tokenizer`.
+        ValueError: as :class:`Tokenizer`, or if `lowercase` or `pretokenized` is no bool.
     """
 
+    _type = "word"
     # str.isalnum is true of what \w matches, but for the underscore.
     _WORD = re.compile(r"[^\W_]+|\S")
     _NEEDLESS_SPACE = re.compile(r" (?=[.,;:!?)\]}%\u2026'\u2019-])|(?<=[(\[{'\u2019-]) ")
@@ -190,7 +195,10 @@ class WordTokenizer(Tokenizer):
         lowercase: bool = False,
         pretokenized: bool = False,
     ) -> None:
-        super().__init__(tokens, specials)
+        super().__init__(tokens, specials=specials)
+        for name, value in (("lowercase", lowercase), ("pretokenized", pretokenized)):
+            if not isinstance(value, bool):
+                raise ValueError(f"{name} must be True or False, got {value!r}")
         self.lowercase = lowercase
         self.pretokenized = pretokenized
 
@@ -235,13 +243,8 @@ class WordTokenizer(Tokenizer):
         return text if self.pretokenized else self._NEEDLESS_SPACE.sub("", text)
 
     def _content(self) -> dict[str, Any]:
-        return {
-            "type": "word",
-            "lowercase": self.lowercase,
-            "pretokenized": self.pretokenized,
-            "specials": self.specials,
-            "tokens": self.vocabulary.tokens[len(self.vocabulary.specials) :],
-        }
+        options = {"lowercase": self.lowercase, "pretokenized": self.pretokenized}
+        return {**super()._content(), **options}
 
 
 class CharTokenizer(Tokenizer):
@@ -255,8 +258,7 @@ class CharTokenizer(Tokenizer):
         ValueError: as :class:`Tokenizer`.
     """
 
-    def __init__(self, tokens: Iterable[str], *, specials: Iterable[str] = ()) -> None:
-        super().__init__(tokens, specials)
+    _type = "char"
 
     @classmethod
     def train(
@@ -290,21 +292,15 @@ class CharTokenizer(Tokenizer):
     def _join(self, tokens: list[str]) -> str:
         return "".join(tokens)
 
-    def _content(self) -> dict[str, Any]:
-        return {
-            "type": "char",
-            "specials": self.specials,
-            "tokens": self.vocabulary.tokens[len(self.vocabulary.specials) :],
-        }
-
 
 def _frequent_tokens(
     tokenizer: Tokenizer, texts: Iterable[str], min_freq: int, vocab_size: int | None
 ) -> list[str]:
     """Count the tokens of texts; return the frequent ones, most frequent first."""
+    require_several(texts=texts)
     require_at_least_one(min_freq=min_freq)
     limit = None if vocab_size is None else _places_left("vocab_size", vocab_size, len(tokenizer))
-    counts = Counter(token for text in _each_text(texts) for token in tokenizer.tokenize(text))
+    counts = Counter(token for text in texts for token in tokenizer.tokenize(text))
     if not counts:
         raise ValueError("texts must hold at least one token, got none")
     for special in tokenizer.vocabulary.specials:  # found in the text, it keeps its id
@@ -374,7 +370,7 @@ class BPETokenizer(Tokenizer):
             self._ranks.setdefault(pair, len(self._ranks))
             tokens["".join(pair)] = None
         self.merges = tuple(self._ranks)
-        super().__init__(tokens, specials)
+        super().__init__(tokens, specials=specials)
         self._cache: dict[str, list[str]] = {}
 
     @classmethod
@@ -401,6 +397,7 @@ class BPETokenizer(Tokenizer):
             ValueError: if `texts` is one string or holds no character, both numbers are given,
                 one is negative, or `vocab_size` leaves no place for specials and bytes.
         """
+        require_several(texts=texts)
         untrained = cls([], specials=specials)
         if num_merges is not None and vocab_size is not None:
             raise ValueError(
@@ -409,9 +406,10 @@ class BPETokenizer(Tokenizer):
             )
         if vocab_size is not None:
             num_merges = _places_left("vocab_size", vocab_size, len(untrained))
-        num_merges = _places_left("num_merges", 1000 if num_merges is None else num_merges, 0)
+        elif num_merges is None:
+            num_merges = 1000
         words: Counter[str] = Counter()
-        for text in _each_text(texts):
+        for text in texts:
             _require_text("each of texts", text)
             words.update(cls._SPLIT.findall(text))
         if not words:
@@ -501,8 +499,13 @@ def learn_merges(word_counts: Mapping[str, int], num_merges: int) -> list[Merge]
     Returns:
         Pairs of symbols, in the order in which they were joined.
 
+    Raises:
+        ValueError: if a frequency is below 1 or `num_merges` below 0.
+
     Source: Sennrich et al. 2016, section 3.2 (Algorithm 1).
     """
+    _places_left("num_merges", num_merges, 0)
+    require_at_least_one(**{f"word_counts[{word!r}]": n for word, n in word_counts.items()})
     # All words in one chain; the empty symbol after each ends it.
     chain = _Chain([symbol for word in word_counts for symbol in (*word, "")])
     weights = [count for word, count in word_counts.items() for _ in range(len(word) + 1)]
@@ -525,8 +528,7 @@ def learn_merges(word_counts: Mapping[str, int], num_merges: int) -> list[Merge]
         for place in sorted(places.pop(best.pair)):
             if chain.pair(place) != best.pair:
                 continue  # it overlapped with the one before, as in "aaa"
-            lost = (chain.previous[place], place, chain.following[place])
-            for changed in lost:
+            for changed in (chain.previous[place], place, chain.following[place]):
                 counts[chain.pair(changed)] -= weights[changed]
             chain.merge(place)
             for changed in (chain.previous[place], place):
@@ -588,7 +590,7 @@ def load_tokenizer(folder: str | Path) -> WordTokenizer | CharTokenizer | BPETok
         OSError: if tokenizer.json is missing or damaged; the message names it.
         ValueError: if it is not that of one of these tokenizers.
     """
-    path = Path(folder) / FILE
+    path = Path(folder) / TOKENIZER_FILE
     if not path.exists():
         raise OSError(f"no tokenizer in {folder}: {path} does not exist")
     try:
@@ -598,7 +600,7 @@ def load_tokenizer(folder: str | Path) -> WordTokenizer | CharTokenizer | BPETok
     try:
         tokenizer = _from_content(content)
         # What is read is what would be written; so nothing in the file is overlooked.
-        foreign = json.loads(json.dumps(tokenizer._content())) != content
+        foreign = tokenizer._content() != content
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not the file of one of these tokenizers: {error!r}") from error
     if foreign:
@@ -608,19 +610,12 @@ def load_tokenizer(folder: str | Path) -> WordTokenizer | CharTokenizer | BPETok
 
 def _from_content(content: dict[str, Any]) -> WordTokenizer | CharTokenizer | BPETokenizer:
     arguments = {name: value for name, value in content.items() if name != "type"}
-    if content.get("type") == "word":
-        return WordTokenizer(**arguments)
-    if content.get("type") == "char":
-        return CharTokenizer(**arguments)
+    for tokenizer_class in (WordTokenizer, CharTokenizer):
+        if content.get("type") == tokenizer_class._type:
+            return tokenizer_class(**arguments)
     vocabulary = content["model"]["vocab"]
     specials = sorted(vocabulary, key=vocabulary.get)[: vocabulary[BYTES[0]]]
     return BPETokenizer(content["model"]["merges"], specials=specials[len(SPECIALS) + 1 :])
-
-
-def _each_text(texts: Iterable[str]) -> Iterable[str]:
-    if isinstance(texts, str):
-        raise ValueError(f"texts must be several strings, got one: {texts[:40]!r}")
-    return texts
 
 
 def _require_text(name: str, text: str) -> None:

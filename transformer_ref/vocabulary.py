@@ -6,6 +6,8 @@ import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from transformer_ref._validate import require_several
+
 SPECIALS = ("<pad>", "<bos>", "<eos>")
 UNK = "<unk>"
 
@@ -24,12 +26,14 @@ class Vocabulary:
         unk_id: the id of "<unk>", or None.
 
     Raises:
-        ValueError: if a token is no string or empty, comes twice or has the name of a special.
+        ValueError: if a token is no string or empty, comes twice or has the name of a special,
+            or `specials` is one string.
     """
 
     pad_id, bos_id, eos_id = range(len(SPECIALS))
 
     def __init__(self, tokens: Iterable[str], specials: Iterable[str] = ()) -> None:
+        require_several(specials=specials)
         self.specials: tuple[str, ...] = (*SPECIALS, *specials)
         self.tokens: tuple[str, ...] = (*self.specials, *tokens)
         wrong = next((t for t in self.tokens if not isinstance(t, str) or not t), None)
