@@ -36,7 +36,10 @@ class Tokenizer(ABC):
 
     Attributes:
         vocabulary: tokens to ids and back.
-        pad_id, bos_id, eos_id, unk_id: 0, 1, 2, 3.
+        pad_id: 0, the padding.
+        bos_id: 1, the begin of a sequence.
+        eos_id: 2, its end.
+        unk_id: 3, an unknown token.
 
     Raises:
         ValueError: if a token comes twice, is empty or has the name of a special.

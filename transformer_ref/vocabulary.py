@@ -36,9 +36,9 @@ class Vocabulary:
         require_several(specials=specials)
         self.specials: tuple[str, ...] = (*SPECIALS, *specials)
         self.tokens: tuple[str, ...] = (*self.specials, *tokens)
-        wrong = next((t for t in self.tokens if not isinstance(t, str) or not t), None)
-        if wrong is not None:
-            raise ValueError(f"tokens must be strings of at least one character, got {wrong!r}")
+        wrong = [token for token in self.tokens if not isinstance(token, str) or not token]
+        if wrong:
+            raise ValueError(f"tokens must be strings of at least one character, got {wrong[0]!r}")
         self._ids = {token: index for index, token in enumerate(self.tokens)}
         if len(self._ids) != len(self.tokens):
             twice = sorted(token for token, count in Counter(self.tokens).items() if count > 1)
@@ -63,10 +63,10 @@ class Vocabulary:
         Raises:
             ValueError: naming the first token that is not in a vocabulary without "<unk>".
         """
-        unknown = next((token for token in tokens if token not in self._ids), None)
-        if unknown is not None and self.unk_id is None:
+        unknown = [token for token in tokens if token not in self._ids]
+        if unknown and self.unk_id is None:
             raise ValueError(
-                f"token {unknown!r} is not in the vocabulary of {len(self)}: "
+                f"token {unknown[0]!r} is not in the vocabulary of {len(self)}: "
                 f"{' '.join(self.tokens[len(self.specials) :])}"
             )
         ids = [self._ids[token if token in self._ids else UNK] for token in tokens]

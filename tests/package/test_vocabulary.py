@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 
@@ -11,8 +14,17 @@ from transformer_ref import Vocabulary
 def test_specials_come_first() -> None:
     vocabulary = Vocabulary("cat")
     assert vocabulary.tokens == ("<pad>", "<bos>", "<eos>", "c", "a", "t")
+    assert vocabulary.specials == ("<pad>", "<bos>", "<eos>")
     assert (vocabulary.pad_id, vocabulary.bos_id, vocabulary.eos_id) == (0, 1, 2)
+    assert vocabulary.unk_id is None
     assert len(vocabulary) == 6
+
+
+def test_further_specials_follow() -> None:
+    vocabulary = Vocabulary("cat", specials=["<sep>", "<unk>"])
+    assert vocabulary.tokens == ("<pad>", "<bos>", "<eos>", "<sep>", "<unk>", "c", "a", "t")
+    assert vocabulary.specials == ("<pad>", "<bos>", "<eos>", "<sep>", "<unk>")
+    assert vocabulary.unk_id == 4
 
 
 def test_encode() -> None:
@@ -23,10 +35,21 @@ def test_encode() -> None:
     assert vocabulary.encode([], bos=True, eos=True) == [1, 2]
 
 
-@pytest.mark.parametrize("make", [list, torch.tensor], ids=["list", "tensor"])
-def test_decode_stops_at_the_end_and_drops_specials(make: type) -> None:
+def test_encode_with_an_unknown_token() -> None:
+    vocabulary = Vocabulary("cat", specials=["<unk>", "<sep>"])
+    assert vocabulary.encode("cxat", bos=True, eos=True) == [1, 5, 3, 6, 7, 2]
+    assert vocabulary.encode(["<unk>", "<sep>", "<pad>"]) == [3, 4, 0]
+
+
+@pytest.mark.parametrize("make", [list, iter, np.array, torch.tensor])
+def test_decode_stops_at_the_end_and_drops_specials(make: Any) -> None:
     vocabulary = Vocabulary("cat")
     assert vocabulary.decode(make([1, 3, 0, 4, 5, 2, 3, 3])) == ["c", "a", "t"]
+
+
+def test_decode_keeps_the_unknown_token() -> None:
+    vocabulary = Vocabulary("cat", specials=["<unk>", "<sep>"])
+    assert vocabulary.decode([1, 5, 3, 4, 7, 2, 3]) == ["c", "<unk>", "t"]
 
 
 def test_round_trip() -> None:
@@ -35,8 +58,12 @@ def test_round_trip() -> None:
 
 
 def test_unknown_token_is_named_with_what_is_known() -> None:
-    with pytest.raises(ValueError, match=r"'x' is not in the vocabulary of 6: c a t"):
-        Vocabulary("cat").encode("cxt")
+    with pytest.raises(ValueError, match=r"'x' is not in the vocabulary of 6: c a t$"):
+        Vocabulary("cat").encode("cxty")
+    with pytest.raises(ValueError, match=r"'x' is not in the vocabulary of 7: c a t$"):
+        Vocabulary("cat", specials=["<sep>"]).encode("x")
+    with pytest.raises(ValueError, match=r"'x' is not in the vocabulary of 4: <unk>$"):
+        Vocabulary(["<unk>"]).encode("x")  # no special here
 
 
 @pytest.mark.parametrize("token_id", [-1, 6])
@@ -45,7 +72,37 @@ def test_an_id_outside_is_named(token_id: int) -> None:
         Vocabulary("cat").decode([3, token_id])
 
 
+@pytest.mark.parametrize("wrong", [3.0, "3", None, [3]], ids=["float", "text", "none", "list"])
+def test_an_id_that_is_no_integer_is_named(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="ids must be a row of integers, got "):
+        Vocabulary("cat").decode([3, wrong])
+
+
+def test_ids_with_two_axes_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"row of integers, got tensor\(\[3, 4\]\) in it"):
+        Vocabulary("cat").decode(torch.tensor([[3, 4], [5, 2]]))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("tokens", "twice"), [("cac", "c"), (["a", "<eos>"], "<eos>")])
 def test_a_token_that_comes_twice_is_named(tokens: list[str], twice: str) -> None:
     with pytest.raises(ValueError, match=rf"twice: \['{twice}'\]"):
         Vocabulary(tokens)
+
+
+@pytest.mark.parametrize("specials", [["<pad>"], ["<s>", "<s>"], ["c"]])
+def test_a_special_that_comes_twice_is_named(specials: list[str]) -> None:
+    with pytest.raises(ValueError, match=rf"twice: \['{specials[0]}'\]"):
+        Vocabulary("cat", specials)
+
+
+@pytest.mark.parametrize("wrong", ["", 7, None], ids=["empty", "number", "none"])
+def test_a_token_that_is_no_text_is_named(wrong: Any) -> None:
+    with pytest.raises(ValueError, match=f"strings of at least one character, got {wrong!r}"):
+        Vocabulary(["a", wrong])
+    with pytest.raises(ValueError, match=f"strings of at least one character, got {wrong!r}"):
+        Vocabulary("cat", ["<s>", wrong])
+
+
+def test_one_string_is_no_list_of_specials() -> None:
+    with pytest.raises(ValueError, match="specials must be several strings, got one: '<sep>'"):
+        Vocabulary("cat", "<sep>")
