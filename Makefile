@@ -20,7 +20,7 @@ export TORCH_INDEX
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve test lab format notebooks exercises lint lock train bench \
-        grader-report linkcheck clean
+        grader-report mutation linkcheck clean
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -71,6 +71,9 @@ bench: $(READY) ## measure speed against peers and write the results
 
 grader-report: $(READY) ## print how often the checks are wrong, task by task
 	@$(RUN) -m transformer_ref.checks.report $(ARGS)
+
+mutation: $(READY) ## break the package in many small ways and see which the tests notice
+	@$(RUN) -m tools.mutation $(ARGS)
 
 linkcheck: $(READY) ## ask every external address in the book whether it is there
 	@$(RUN) -m tools.build_book --linkcheck
