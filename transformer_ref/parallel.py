@@ -55,7 +55,7 @@ class Processes:
         """
         if self.size == 1:
             return model
-        return DistributedDataParallel(model, broadcast_buffers=False)
+        return DistributedDataParallel(model, forward_sync_buffers=False)
 
 
 def join_processes(device: torch.device) -> Processes:
@@ -64,36 +64,36 @@ def join_processes(device: torch.device) -> Processes:
     The process group is made if there is none yet, and left when Python ends.
 
     Args:
-        device: CUDA exchanges by NCCL, and each process gets the GPU of its LOCAL_RANK as the
-            current one; any other device exchanges by gloo.
+        device: CUDA exchanges by NCCL, and the GPU of LOCAL_RANK becomes the process's current one;
+            the CPU exchanges by gloo.
 
     Returns:
         All processes, seen from this one.
 
     Raises:
-        ValueError: if WORLD_SIZE says that there are several and RANK, LOCAL_RANK, MASTER_ADDR or
-            MASTER_PORT is missing, or there are more processes than GPUs.
+        ValueError: if WORLD_SIZE says that there are several, and RANK, LOCAL_RANK, MASTER_ADDR or
+            MASTER_PORT is missing, there are fewer GPUs, or the device is neither CUDA nor the CPU.
     """
     if not dist.is_initialized():
-        if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        if _environment_integer("WORLD_SIZE", "1") == 1:
             return Processes()
-        backend = "gloo"
         if device.type == "cuda":
-            backend = "nccl"
-            torch.cuda.set_device(_local_gpu())
-        dist.init_process_group(backend)
+            gpu, gpus = _environment_integer("LOCAL_RANK"), torch.cuda.device_count()
+            if gpu >= gpus:
+                raise ValueError(f"LOCAL_RANK must be below the {gpus} GPUs found, got {gpu}")
+            torch.cuda.set_device(gpu)
+        elif device.type != "cpu":
+            raise ValueError(f"device must be CUDA or the CPU for several processes, got {device}")
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
         atexit.register(_leave)
     return Processes(dist.get_rank(), dist.get_world_size())
 
 
-def _local_gpu() -> int:
-    local_rank, gpus = os.environ.get("LOCAL_RANK", ""), torch.cuda.device_count()
-    if not local_rank.isdecimal() or int(local_rank) >= gpus:
-        raise ValueError(
-            f"LOCAL_RANK must name one of the {gpus} GPUs of this machine, got {local_rank!r}; "
-            "torchrun needs a --nproc-per-node of at most the number of GPUs"
-        )
-    return int(local_rank)
+def _environment_integer(name: str, default: str = "") -> int:
+    value = os.environ.get(name, default)
+    if not value.isdecimal():
+        raise ValueError(f"{name} must be an integer, as torchrun sets it, got {value!r}")
+    return int(value)
 
 
 def _leave() -> None:

@@ -25,6 +25,7 @@ from transformer_ref._validate import (
     require_at_least_one,
     require_choice,
     require_ids,
+    require_positive,
     require_probability,
 )
 from transformer_ref.batching import Example as Example
@@ -206,9 +207,16 @@ class TrainingConfig:
         )
         if self.batch_tokens is not None:
             require_at_least_one(batch_tokens=self.batch_tokens)
+        require_positive(learning_rate=self.learning_rate, clip_norm=self.clip_norm)
         require_probability(
-            decay_fraction=self.decay_fraction, label_smoothing=self.label_smoothing
+            decay_fraction=self.decay_fraction,
+            label_smoothing=self.label_smoothing,
+            **{f"betas[{index}]": beta for index, beta in enumerate(self.betas)},
         )
+        if len(self.betas) != 2:
+            raise ValueError(f"betas must be 2 numbers, got {self.betas!r}")
+        if not self.weight_decay >= 0:
+            raise ValueError(f"weight_decay must be at least 0, got {self.weight_decay!r}")
         require_choice("precision", self.precision, ("float32", "bfloat16", "float16"))
         require_choice("schedule", self.schedule, ("trapezoid", "noam"))
 
@@ -232,7 +240,7 @@ class StepRecord(NamedTuple):
         learning_rate: of this step.
         gradient_norm: over all parameters, before it is cut.
         tokens: labels since the start of the run, padding left out.
-        seconds: of training since the start of the run, time between two calls left out.
+        seconds: spent in :meth:`Trainer.train` since the start of the run.
     """
 
     step: int
@@ -301,6 +309,9 @@ class Trainer:
         )
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=config.precision == "float16")
         self.history: list[StepRecord] = []
+        self._label_counts = [
+            sum(label != pad_id for label in target[1:]) for _, target in examples
+        ]
         self._dealt: tuple[int, list[list[int]]] | None = None
         self.epoch_ends = self._count_steps()
         torch.manual_seed(config.seed + self.processes.rank)
@@ -309,7 +320,9 @@ class Trainer:
         if len(set(self.processes.gather(self.step))) > 1:
             raise ValueError(f"run_dir must be one folder for all processes, got {self.run_dir}")
         self._shared = self.processes.share_gradients(self.model)
-        self._forward = torch.compile(self._shared, dynamic=True) if config.compile else self._shared
+        self._forward = (
+            torch.compile(self._shared, dynamic=True) if config.compile else self._shared
+        )
 
     @property
     def step(self) -> int:
@@ -459,7 +472,7 @@ class Trainer:
         return sequence_loss(logits, labels, self.pad_id, self.config.label_smoothing)
 
     def _count_labels(self, rows: list[int]) -> int:
-        return sum(label != self.pad_id for i in rows for label in self.examples[i][1][1:])
+        return sum(self._label_counts[i] for i in rows)
 
     def _exchange(self, when: bool) -> contextlib.AbstractContextManager[None]:
         """Let ``backward`` exchange the gradients with the other processes, or only add them up."""
@@ -489,8 +502,11 @@ class Trainer:
 
     def _save(self) -> None:
         random_states = self.processes.gather(_random_states(self.device))
-        if self.run_dir is None or self.processes.rank > 0:
-            return
+        if self.run_dir is not None and self.processes.rank == 0:
+            self._write_checkpoint(self.run_dir, random_states)
+        self.processes.gather("saved")  # no process looks for the file before it is there
+
+    def _write_checkpoint(self, run_dir: Path, random_states: list[list[Tensor]]) -> None:
         state = {
             "history": torch.tensor(self.history, dtype=torch.float64),
             "config": asdict(self.config),
@@ -499,9 +515,9 @@ class Trainer:
             "scaler": self.scaler.state_dict(),
             "random_states": random_states,
         }
-        self.run_dir.mkdir(parents=True, exist_ok=True)
-        torch.save(state, self.run_dir / "last.tmp")
-        os.replace(self.run_dir / "last.tmp", self.run_dir / "last.pt")
+        run_dir.mkdir(parents=True, exist_ok=True)
+        torch.save(state, run_dir / "last.tmp")
+        os.replace(run_dir / "last.tmp", run_dir / "last.pt")
 
     def _resume(self, path: Path) -> None:
         state = _load_state(path)

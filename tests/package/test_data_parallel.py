@@ -1,0 +1,153 @@
+"""Data parallel: two processes under torchrun make the same run as one with the whole batch."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.package.data_parallel_worker import EXACT, RUNS, STOPPED, UNEVEN, result
+from tests.package.training_runs import new_trainer
+from transformer_ref.parallel import Processes, join_processes
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def launched(tmp_path_factory):
+    """The folder in which two processes left their runs, and what they printed."""
+    folder = tmp_path_factory.mktemp("two processes")
+    process = subprocess.run(
+        [
+            *(sys.executable, "-W", "error", "-m", "torch.distributed.run"),
+            *("--standalone", "--nproc-per-node", "2", "--no-python"),
+            *(sys.executable, "-W", "error", "-m", "tests.package.data_parallel_worker"),
+            str(folder),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert process.returncode == 0, process.stderr
+    return folder, process
+
+
+@pytest.fixture(scope="module")
+def results(launched):
+    """What each process left, by rank."""
+    folder, _ = launched
+    return [torch.load(folder / f"results {rank}.pt") for rank in (0, 1)]
+
+
+def assert_same_weights(weights, expected, **tolerance):
+    assert weights.keys() == expected.keys()
+    for name, weight in weights.items():
+        torch.testing.assert_close(
+            weight, expected[name], **tolerance, msg=lambda m, name=name: f"{name}: {m}"
+        )
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_two_processes_make_the_run_of_one(results, name):
+    alone = new_trainer(config=replace(RUNS[name], accumulate=1), **EXACT)
+    alone.train(progress=False)
+    expected = result(alone)
+    for found in results:
+        history = torch.tensor(found[name]["history"], dtype=torch.float64)
+        torch.testing.assert_close(
+            history, torch.tensor(expected["history"], dtype=torch.float64), rtol=1e-9, atol=0
+        )
+        assert_same_weights(found[name]["weights"], expected["weights"], rtol=1e-8, atol=1e-10)
+
+
+def test_the_uneven_run_has_a_batch_with_an_empty_share():
+    trainer = new_trainer(config=UNEVEN)
+    assert 1 in [len(batch) for batch in trainer._deal(0)]
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+def test_a_stopped_run_goes_on_to_the_same_result(results, precision):
+    for found in results:
+        assert found[f"resumed {precision} at"] == 10
+        whole, resumed = found[f"whole {precision}"], found[f"resumed {precision}"]
+        assert resumed["history"] == whole["history"]
+        assert_same_weights(resumed["weights"], whole["weights"], rtol=0, atol=0)
+
+
+def test_dropout_differs_between_the_processes(results):
+    assert results[0]["random"] != results[1]["random"]
+
+
+def test_only_the_first_process_writes_and_calls_back(launched):
+    folder, process = launched
+    assert process.stdout.split("\n") == [*[f"epoch {n}" for n in (1, 2)] * 2, ""]
+    assert process.stderr.count("| 0/16 [") == 2  # one bar starts for each of the two runs
+    assert sorted(path.name for path in (folder / "float32").iterdir()) == [
+        "last.pt",
+        "metrics.csv",
+    ]
+    rows = (folder / "float32" / "metrics.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in rows] == ["step", *map(str, range(1, 17))]
+    assert not (folder / "elsewhere").exists()
+
+
+def test_nothing_is_warned_of(launched):
+    _, process = launched
+    assert "warn" not in process.stderr.lower()
+
+
+def test_a_run_that_diverges_stops_in_all_processes(launched, results):
+    folder, _ = launched
+    for found in results:
+        assert found["diverged"].startswith("FloatingPointError: step ")
+        assert found["diverged after"] > 0
+    resumed_at = len((folder / "diverged" / "metrics.csv").read_text().splitlines()) - 1
+    assert resumed_at == results[0]["diverged after"] == results[1]["diverged after"]
+
+
+def test_processes_with_different_folders_are_refused(results):
+    for found in results:
+        assert found["two folders"].startswith("ValueError: run_dir must be one folder")
+
+
+def test_a_run_of_another_number_of_processes_is_refused(launched):
+    folder, _ = launched
+    with pytest.raises(ValueError, match=r"another number of processes.*was made by 2, got 1"):
+        new_trainer(folder / "float32", STOPPED)
+
+
+def test_one_process_exchanges_nothing():
+    alone = join_processes(torch.device("cpu"))
+    assert alone == Processes(rank=0, size=1)
+    value, model = torch.ones(2), torch.nn.Linear(1, 1)
+    assert alone.sum(value) is value
+    assert alone.gather("x") == ["x"]
+    assert alone.share_gradients(model) is model
+
+
+@pytest.mark.parametrize(
+    ("environment", "device", "message"),
+    [
+        ({"WORLD_SIZE": "two"}, "cpu", "WORLD_SIZE must be an integer, as torchrun sets it"),
+        ({"WORLD_SIZE": "2"}, "cpu", "RANK"),
+        ({"WORLD_SIZE": "2"}, "mps", "device must be CUDA or the CPU for several processes"),
+        ({"WORLD_SIZE": "2"}, "cuda", "LOCAL_RANK must be an integer, as torchrun sets it, got ''"),
+        (
+            {"WORLD_SIZE": "2", "LOCAL_RANK": str(torch.cuda.device_count())},
+            "cuda",
+            "LOCAL_RANK must be below the .* GPUs found",
+        ),
+    ],
+)
+def test_a_bad_environment_is_named(monkeypatch, environment, device, message):
+    for name in ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match=message):
+        join_processes(torch.device(device))
