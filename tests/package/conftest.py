@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import nullcontext
+
 import pytest
 import torch
 
@@ -18,6 +21,13 @@ CUDA = pytest.param(
 def device(request: pytest.FixtureRequest) -> torch.device:
     """A device to compute on; a test that takes it runs once on each."""
     return torch.device(request.param)
+
+
+@pytest.fixture(params=["cpu", CUDA])
+def default_device(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each device as the one on which tensors are made, for tests that cannot take `device`."""
+    with torch.device(request.param) if request.param != "cpu" else nullcontext():
+        yield
 
 
 @pytest.fixture(autouse=True)
