@@ -1,16 +1,13 @@
 """Grapheme to phoneme: the course's model, trained on the CMU dictionary; from letters to sounds.
 
-``python -m transformer_ref.g2p`` trains it again from scratch and writes its results file.
+``python -m transformer_ref.g2p`` trains it again from scratch and writes its results file;
+to ship the result, copy config.json, model.safetensors and results.json to assets/g2p.
 """
 
 from __future__ import annotations
 
-import argparse
-import platform
-import random
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +15,14 @@ import torch
 from torch import Tensor
 
 from transformer_ref.attention import record_attention
+from transformer_ref.batching import Example, pad_batch
 from transformer_ref.data import LETTERS, PHONEMES, Entry, Split, cmudict_hash, load_cmudict
-from transformer_ref.decoding import greedy_decode
 from transformer_ref.device import pick_device
 from transformer_ref.files import write_json
 from transformer_ref.metrics import phoneme_error_rate, word_error_rate
 from transformer_ref.model import Transformer, TransformerConfig
-from transformer_ref.training import Example, Trainer, TrainingConfig, pad_batch
+from transformer_ref.training import Trainer, TrainingConfig
+from transformer_ref.translation import decode_all, describe_run, fixed_sample, last_epoch_loss
 from transformer_ref.vocabulary import Vocabulary
 
 CHECKPOINT = Path(__file__).parent / "assets" / "g2p"
@@ -54,12 +52,21 @@ class Speller:
     Args:
         model: maps letters to phonemes; moved to `device`, put into eval mode.
         device: None = :py:func:`transformer_ref.device.pick_device`.
+
+    Raises:
+        ValueError: if the model's vocabularies are not those of the letters and phonemes.
     """
 
     letters = LETTER_VOCABULARY
     phonemes = PHONEME_VOCABULARY
 
     def __init__(self, model: Transformer, device: torch.device | None = None) -> None:
+        got = model.config.src_vocab_size, model.config.tgt_vocab_size
+        if got != (len(self.letters), len(self.phonemes)):
+            raise ValueError(
+                f"model must have {len(self.letters)} source and {len(self.phonemes)} target "
+                f"tokens, got {got[0]} and {got[1]}"
+            )
         self.device = device or pick_device()
         self.model = model.to(self.device).eval()
 
@@ -75,17 +82,27 @@ class Speller:
         Raises:
             ValueError: naming a letter that is not in the vocabulary, or an empty word.
         """
-        if any(not word for word in words):
-            raise ValueError("words must not be empty strings")
-        rows = [self.letters.encode(word) for word in words]
-        return pad_batch(rows, self.letters.pad_id).to(self.device)
+        return pad_batch(self._encode(words), self.letters.pad_id).to(self.device)
 
-    def pronounce_all(self, words: Sequence[str], batch_size: int = 512) -> list[list[str]]:
-        """Pronounce many words by greedy decoding.
+    def _encode(self, words: Sequence[str]) -> list[list[int]]:
+        if not all(words):
+            raise ValueError("words must not be empty strings")
+        return [self.letters.encode(word) for word in words]
+
+    def pronounce_all(
+        self,
+        words: Sequence[str],
+        batch_size: int = 512,
+        beam_size: int = 1,
+        length_penalty: float = 1.0,
+    ) -> list[list[str]]:
+        """Pronounce many words.
 
         Args:
             words: lower-case words.
             batch_size: words decoded together; words of like length share a batch.
+            beam_size: 1 = greedy.
+            length_penalty: of :func:`~transformer_ref.decoding.beam_search`.
 
         Returns:
             One list of phonemes for each word, in the order of `words`.
@@ -93,20 +110,28 @@ class Speller:
         Raises:
             ValueError: as :meth:`source`.
         """
-        order = sorted(range(len(words)), key=lambda index: len(words[index]))
-        pronunciations: list[list[str]] = [[] for _ in words]
-        for start in range(0, len(order), batch_size):
-            batch = order[start : start + batch_size]
-            ids = greedy_decode(
-                self.model,
-                self.source([words[index] for index in batch]),
-                self.phonemes.bos_id,
-                self.phonemes.eos_id,
-                max_len=MAX_LEN,
-            )
-            for index, row in zip(batch, ids.tolist(), strict=True):
-                pronunciations[index] = self.phonemes.decode(row)
-        return pronunciations
+        answers = decode_all(
+            self.model,
+            self._encode(words),
+            self.phonemes.bos_id,
+            self.phonemes.eos_id,
+            max_len=MAX_LEN,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            batch_size=batch_size,
+        )
+        return [self.phonemes.decode(ids) for ids in answers]
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        beam_size: int = 1,
+        length_penalty: float = 1.0,
+        batch_size: int = 512,
+    ) -> list[str]:
+        """Pronounce words as a translator does: phonemes in one string, white space between."""
+        words = [text.strip() for text in texts]
+        return list(map(" ".join, self.pronounce_all(words, batch_size, beam_size, length_penalty)))
 
     def pronounce(self, word: str) -> list[str]:
         """Pronounce one lower-case word: its phonemes, stress left out."""
@@ -131,11 +156,20 @@ class Speller:
         weights = [recorded[f"decoder.layers.{i}.cross_attention"][0].cpu() for i in layers]
         return [*pronunciation, self.phonemes.tokens[self.phonemes.eos_id]], weights
 
-    def evaluate(self, entries: Sequence[Entry]) -> dict[str, float]:
-        """Score greedy pronunciations by the any-variant rule.
+    def evaluate(
+        self,
+        entries: Sequence[Entry],
+        beam_size: int = 1,
+        length_penalty: float = 1.0,
+        batch_size: int = 512,
+    ) -> dict[str, float]:
+        """Score pronunciations by the any-variant rule.
 
         Args:
             entries: words with their listed pronunciations.
+            beam_size: as in :meth:`pronounce_all`.
+            length_penalty: as in :meth:`pronounce_all`.
+            batch_size: as in :meth:`pronounce_all`.
 
         Returns:
             ``{"per": ..., "wer": ...}`` as fractions.
@@ -143,7 +177,8 @@ class Speller:
         Raises:
             ValueError: if `entries` is empty.
         """
-        hypotheses = self.pronounce_all([word for word, _ in entries])
+        words = [word for word, _ in entries]
+        hypotheses = self.pronounce_all(words, batch_size, beam_size, length_penalty)
         references = [variants for _, variants in entries]
         return {
             "per": phoneme_error_rate(hypotheses, references),
@@ -202,7 +237,7 @@ def train_g2p(
         limit: use only so many words of each split, to try things out.
 
     Returns:
-        What results.json holds.
+        What results.json holds; under torchrun nothing in any process but the first.
 
     Raises:
         ValueError: if `run_dir` holds a run with another config.
@@ -221,72 +256,30 @@ def train_g2p(
 
     def report(trainer: Trainer) -> None:
         rates = speller.evaluate(entries["dev"])
-        mean = sum(trainer.losses[-trainer.steps_per_epoch :]) / trainer.steps_per_epoch
         print(
-            f"epoch {trainer.epoch}: loss {mean:.4f}, "
+            f"epoch {trainer.epoch}: loss {last_epoch_loss(trainer):.4f}, "
             f"dev PER {100 * rates['per']:.2f}%, WER {100 * rates['wer']:.2f}%",
             flush=True,
         )
 
     trainer.train(on_epoch=report)
+    if trainer.processes.rank > 0:
+        return {}
     model.save_pretrained(run_dir)
     results = {
         "data": {"name": "CMU Pronouncing Dictionary", "sha256": cmudict_hash()},
         "words": {split: len(words) for split, words in entries.items()},
-        "model": asdict(model_config),
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        "training": asdict(training_config),
-        "steps": trainer.step,
-        "loss_last_epoch": sum(trainer.losses[-trainer.steps_per_epoch :])
-        / trainer.steps_per_epoch,
+        **describe_run(trainer, model),
         "rule": "greedy decoding; nearest of the listed variants; stress removed",
         "dev": speller.evaluate(entries["dev"]),
         "test": speller.evaluate(entries["test"]),
         "test_sample": speller.evaluate(fixed_sample(entries["test"])),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
-        "device": str(trainer.device),
-        "threads": torch.get_num_threads(),
     }
     write_json(run_dir / "results.json", results)
     return results
 
 
-def fixed_sample(entries: Sequence[Entry], size: int = 1000) -> list[Entry]:
-    """Draw the same `size` entries every time: enough to notice a broken model in seconds."""
-    return random.Random(0).sample(list(entries), min(size, len(entries)))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; see ``python -m transformer_ref.g2p --help``."""
-    parser = argparse.ArgumentParser(prog="python -m transformer_ref.g2p", description=__doc__)
-    parser.add_argument("--run-dir", type=Path, default=Path("runs/g2p"), help="where the run lies")
-    parser.add_argument("--epochs", type=int, default=TRAINING_CONFIG.epochs)
-    parser.add_argument("--seed", type=int, default=TRAINING_CONFIG.seed)
-    parser.add_argument("--limit", type=int, help="use only so many words of each split")
-    parser.add_argument("--device", type=torch.device, help="default: the fastest there is")
-    options = parser.parse_args(arguments)
-    config = replace(TRAINING_CONFIG, epochs=options.epochs, seed=options.seed)
-    try:
-        results = train_g2p(
-            options.run_dir, training_config=config, device=options.device, limit=options.limit
-        )
-    except KeyboardInterrupt:
-        print(
-            f"interrupted; the last checkpoint is in {options.run_dir}, "
-            "and the same command goes on from there",
-            file=sys.stderr,
-        )
-        return 130
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    for split in ("dev", "test"):
-        rates = results[split]
-        print(f"{split}: PER {100 * rates['per']:.2f}%, WER {100 * rates['wer']:.2f}%")
-    print(f"written: {options.run_dir}; to ship it, copy its three files to {CHECKPOINT}:")
-    print("  config.json model.safetensors results.json")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    from transformer_ref.__main__ import main
+
+    sys.exit(main(["train", "--config", "g2p", *sys.argv[1:]]))
