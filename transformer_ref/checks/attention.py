@@ -16,6 +16,14 @@ from torch import Tensor
 from transformer_ref import attention as reference
 from transformer_ref.checks import attention_mistakes as mistakes
 from transformer_ref.checks import recipes
+from transformer_ref.checks.cases import (
+    UNSTEADY,
+    described,
+    followed,
+    normal,
+    numbered,
+    with_gradients,
+)
 from transformer_ref.checks.task import Arrays, Case, Task
 
 FUSED = (
@@ -29,10 +37,6 @@ FUSED = (
 LEAK = (
     "the result changes when a key that the mask hides gets another content: hidden keys still "
     "have weight. Look at what their scores are when the softmax sees them"
-)
-UNSTEADY = (
-    "the same call gave another result the second time: is something random, as dropout, or "
-    "remembered from call to call?"
 )
 
 
@@ -71,11 +75,6 @@ def draw_sizes(rng: np.random.Generator, **fixed: int) -> Sizes:
     )
     drawn = Sizes(batch, heads, min(lengths), max(lengths), head_size, value_size)
     return replace(drawn, **fixed)
-
-
-def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """Draw standard normal numbers: scores of size one, at which no softmax saturates."""
-    return rng.standard_normal(shape).astype(dtype)
 
 
 def padding(rng: np.random.Generator, sizes: Sizes) -> np.ndarray:
@@ -128,37 +127,10 @@ def make_mask(rng: np.random.Generator, kind: str, sizes: Sizes, axes: int) -> n
 
 def label(arguments: dict[str, Any], dtype: str, layout: str = "contiguous") -> str:
     """Describe a case by its arguments."""
-    parts = [
-        f"{name} {value.shape}" if isinstance(value, np.ndarray) else f"{name}={value}"
-        for name, value in arguments.items()
-    ]
+    parts = described(arguments)
     if "mask" not in arguments and "value" in arguments:
         parts.append("no mask")
     return ", ".join([*parts, dtype, *([] if layout == "contiguous" else ["not contiguous"])])
-
-
-def named_apart(cases: list[Case]) -> list[Case]:
-    """Number the cases, so that no two have one name."""
-    return [
-        replace(case, name=f"[{number}] {case.name}") for number, case in enumerate(cases, start=1)
-    ]
-
-
-def with_gradients(case: Case, rng: np.random.Generator, shape: tuple[int, ...]) -> Case:
-    """Ask for gradients too, with a random cotangent of the result's shape."""
-    return replace(case, name=f"{case.name}, gradients", cotangent=normal(rng, shape, case.dtype))
-
-
-def followed(cases: list[Case], base: Case, changed: dict[str, Any], note: str, why: str) -> None:
-    """Add a case that must repeat the results of an earlier one."""
-    twin = replace(
-        base,
-        name=f"{base.name}, {note}",
-        arguments={**base.arguments, **changed},
-        same_as=base.name,
-        same_because=why,
-    )
-    cases.append(twin)
 
 
 # --- cases -----------------------------------------------------------------------------------
@@ -187,7 +159,7 @@ def score_cases(rng: np.random.Generator) -> list[Case]:
         case = _score_case(rng, sizes, axes, dtype, "contiguous")
         shape = (*case.arguments["query"].shape[:-1], sizes.keys)
         cases.append(with_gradients(case, rng, shape))
-    return _numbered(cases)
+    return numbered(cases)
 
 
 def _score_case(rng: np.random.Generator, sizes: Sizes, axes: int, dtype: str, layout: str) -> Case:
@@ -201,15 +173,6 @@ def _score_case(rng: np.random.Generator, sizes: Sizes, axes: int, dtype: str, l
 
 def _leading(sizes: Sizes, axes: int) -> tuple[int, ...]:
     return (sizes.batch, sizes.heads, 9)[:axes]
-
-
-def _numbered(cases: list[Case]) -> list[Case]:
-    """Number the cases and keep what they say of each other."""
-    numbered = named_apart(cases)
-    names = {old.name: new.name for old, new in zip(cases, numbered, strict=True)}
-    return [
-        replace(case, same_as=names[case.same_as]) if case.same_as else case for case in numbered
-    ]
 
 
 AttendMaker = Callable[[np.random.Generator, Sizes, str, int, str, str], Case]
@@ -269,7 +232,7 @@ def _attention_cases(
         case = make(rng, sizes, kind, leading, dtype, "contiguous")
         shape = (*case.arguments["query"].shape[:-1], getattr(sizes, last))
         cases.append(with_gradients(case, rng, shape))
-    return _numbered(cases)
+    return numbered(cases)
 
 
 def _corner_cases(rng: np.random.Generator, make: AttendMaker, full: int) -> list[Case]:
@@ -381,7 +344,7 @@ def head_cases(rng: np.random.Generator, *, merged: bool) -> list[Case]:
         cut = (sizes.batch, sizes.heads, sizes.queries, sizes.head_size)
         whole = (sizes.batch, sizes.queries, sizes.d_model)
         cases.append(with_gradients(case, rng, whole if merged else cut))
-    return _numbered(cases)
+    return numbered(cases)
 
 
 def _head_case(

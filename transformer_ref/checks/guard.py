@@ -109,14 +109,19 @@ def watch(forbidden: tuple[str, ...]) -> Iterator[list[str]]:
 def _python_functions(name: str) -> list[FunctionType]:
     """Return the Python functions that run when `name` is called; none for a C function."""
     target = _resolve(name)
+    target = getattr(target, "__func__", target)  # that of a class method
     methods = ("__init__", "forward")
     found = [vars(target).get(each) for each in methods] if isinstance(target, type) else [target]
     return [each for each in found if isinstance(each, FunctionType)]
 
 
 def _resolve(name: str) -> Any:
-    module, _, attribute = name.rpartition(".")
-    return getattr(importlib.import_module(module), attribute)
+    """Find a function or class of a module, or a method of a class of it."""
+    owner, _, attribute = name.rpartition(".")
+    try:
+        return getattr(importlib.import_module(owner), attribute)
+    except ModuleNotFoundError:
+        return getattr(_resolve(owner), attribute)
 
 
 @lru_cache(maxsize=64)

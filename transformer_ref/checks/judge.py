@@ -1,4 +1,4 @@
-"""Judge outcomes: compare plain arrays with the reference's, and name the mistake.
+"""Judge outcomes: compare plain data with the reference's, and name the mistake.
 
 Nothing here calls an answer or any object of it.
 """
@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from transformer_ref.checks import plain
+from transformer_ref.checks.difference import Tolerance, array_difference, difference, same
 from transformer_ref.checks.registry import find_task
-from transformer_ref.checks.run import run_case
+from transformer_ref.checks.run import describe, run_case
 from transformer_ref.checks.task import Case, Misconception, Outcome, Task
 
 # Scores that a mask has put this low are the same as minus infinity.
 FILLED = -1e8
 # A misconception shows in far more than rounding; an other order of operations must not hide it.
 MATCH_SLACK = 10.0
-SHOWN_NUMBERS = 4
 
 
 @dataclass(frozen=True)
@@ -110,9 +111,10 @@ def make_exam(key: str, seed: int, with_cuda: bool = False) -> Exam:
     words = np.random.SeedSequence([abs(seed), seed < 0, *key.encode()])
     cases = task.cases(np.random.default_rng(words))
     if with_cuda:
+        with_tensors = [case for case in cases if case.has_tensors]
         cases += [
             replace(case, name=f"{case.name}, on CUDA", device="cuda", same_as=None)
-            for case in cases[:: max(1, len(cases) // 4)]
+            for case in with_tensors[:: max(1, len(with_tensors) // 4)]
         ]
     return Exam(task, cases)
 
@@ -179,7 +181,7 @@ def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
         return f"{verb}{outcome.error}"
     tolerance = exam.task.tolerances[case.dtype]
     for name in exam.task.returns:
-        reason = _wrong_form(name, case, outcome, expected)
+        reason = _wrong_form(exam.task, name, case, outcome, expected)
         if reason:
             return reason
     for said in exam.task.properties:
@@ -191,15 +193,17 @@ def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
     return (
         _wrong_values(exam.task.returns, outcome.values, expected.values, tolerance)
         or _wrong_gradients(case, outcome, expected, tolerance)
-        or _changed_inputs(outcome)
+        or _changed_inputs(case, outcome)
     )
 
 
-def _wrong_form(name: str, case: Case, outcome: Outcome, expected: Outcome) -> str:
-    """Compare device, dtype and shape, and look for NaN."""
-    if name not in outcome.values:
+def _wrong_form(task: Task, name: str, case: Case, outcome: Outcome, expected: Outcome) -> str:
+    """Compare the type of plain data; of tensors device, dtype and shape, and look for NaN."""
+    received, right = outcome.values.get(name), expected.values[name]
+    if task.form is not None:
+        return _wrong_type(name, received, task.form)
+    if not isinstance(received, np.ndarray):
         return f"`{name}` is missing"
-    received, right = outcome.values[name], expected.values[name]
     if received.shape != right.shape:
         return f"`{name}`: expected shape {right.shape}, received {received.shape}"
     if outcome.dtypes[name] != expected.dtypes[name]:
@@ -210,8 +214,17 @@ def _wrong_form(name: str, case: Case, outcome: Outcome, expected: Outcome) -> s
     if outcome.devices[name] != case.device:
         return f"`{name}`: expected it on {case.device}, received it on {outcome.devices[name]}"
     if np.isnan(received).any():
-        return f"`{name}` holds NaN, though every query may see at least one key"
+        seen = ", though every query may see at least one key" if "mask" in case.arguments else ""
+        return f"`{name}` holds NaN{seen}"
     return ""
+
+
+def _wrong_type(name: str, received: Any, form: Any) -> str:
+    found = plain.misfit(received, form)
+    if found is None:
+        return ""
+    path, value, wanted = found
+    return f"`{name}{path}` is {describe(value)}, expected {plain.written(wanted)}"
 
 
 def _repeats(exam: Exam, case: Case, outcome: Outcome, outcomes: list[Outcome]) -> bool:
@@ -223,54 +236,24 @@ def _repeats(exam: Exam, case: Case, outcome: Outcome, outcomes: list[Outcome]) 
         return True
     tolerance = exam.task.tolerances[case.dtype]
     return all(
-        name in other.values and close(outcome.values[name], other.values[name], tolerance)
+        name in other.values and same(outcome.values[name], other.values[name], tolerance)
         for name in exam.task.returns
     )
 
 
 def _wrong_values(
     names: tuple[str, ...],
-    received: Mapping[str, np.ndarray],
-    expected: Mapping[str, np.ndarray],
-    tolerance: tuple[float, float],
+    received: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    tolerance: Tolerance,
 ) -> str:
     for name in names:
-        if not close(received[name], expected[name], tolerance):
-            return f"`{name}`{_first_difference(received[name], expected[name], tolerance)}"
+        if not same(received[name], expected[name], tolerance):
+            return difference(name, received[name], expected[name], tolerance)
     return ""
 
 
-def _first_difference(
-    received: np.ndarray, expected: np.ndarray, tolerance: tuple[float, float]
-) -> str:
-    """Show the row of the first wrong number, expected and received."""
-    relative, absolute = tolerance
-    with np.errstate(invalid="ignore"):
-        wrong = ~(np.abs(received - expected) <= absolute + relative * np.abs(expected))
-    if not received.ndim:
-        return f": expected {float(expected):.4g}, received {float(received):.4g}"
-    *row, column = (int(index) for index in np.argwhere(wrong)[0])
-    start = max(0, min(column, received.shape[-1] - SHOWN_NUMBERS))
-    stop = min(start + SHOWN_NUMBERS, received.shape[-1])
-    place = ", ".join([*map(str, row), f"{start}:{stop}"])
-    here: Any = (*row, slice(start, stop))
-    for digits in (4, 8, 17):
-        numbers = [_numbers(each[here], digits) for each in (expected, received)]
-        if numbers[0] != numbers[1]:
-            break
-    return (
-        f"[{place}]: expected {numbers[0]}, received {numbers[1]} "
-        f"({int(wrong.sum())} of {wrong.size} numbers differ)"
-    )
-
-
-def _numbers(row: np.ndarray, digits: int) -> str:
-    return "[" + ", ".join(f"{float(number):.{digits}g}" for number in row) + "]"
-
-
-def _wrong_gradients(
-    case: Case, outcome: Outcome, expected: Outcome, tolerance: tuple[float, float]
-) -> str:
+def _wrong_gradients(case: Case, outcome: Outcome, expected: Outcome, tolerance: Tolerance) -> str:
     if case.cotangent is None:
         return ""
     missing = [name for name in expected.gradients if name not in outcome.gradients]
@@ -282,46 +265,22 @@ def _wrong_gradients(
         )
     slack = (tolerance[0] * MATCH_SLACK, tolerance[1] * MATCH_SLACK)
     for name, right in expected.gradients.items():
-        if not close(outcome.gradients[name], right, slack):
-            return (
-                f"the gradient of `{name}`"
-                f"{_first_difference(outcome.gradients[name], right, slack)}; the values are right"
-            )
+        if not same(outcome.gradients[name], right, slack):
+            said = array_difference(outcome.gradients[name], right, slack)
+            return f"the gradient of `{name}`{said}; the values are right"
     return ""
 
 
-def _changed_inputs(outcome: Outcome) -> str:
+def _changed_inputs(case: Case, outcome: Outcome) -> str:
     if not outcome.changed:
         return ""
     names = " and ".join(f"`{name}`" for name in outcome.changed)
+    look = "append, extend, pop, sort, del or an assignment to an entry"
+    if isinstance(case.arguments.get(outcome.changed[0]), np.ndarray):
+        look = "an operation in place (a name that ends in _, or +=, *=, /=)"
     return (
         f"the result is right, but the caller's {names} holds other values after the call. "
-        "Look for an operation in place (a name that ends in _, or +=, *=, /=) on an argument"
-    )
-
-
-def close(received: np.ndarray, expected: np.ndarray, tolerance: tuple[float, float]) -> bool:
-    """Tell whether two arrays have the same shape and, within rounding, the same numbers.
-
-    Args:
-        received: one.
-        expected: the other.
-        tolerance: relative and absolute.
-
-    Returns:
-        True if so; NaN is close to NaN.
-    """
-    if received.shape != expected.shape:
-        return False
-    relative, absolute = tolerance
-    return bool(
-        np.allclose(
-            received.astype(np.float64),
-            expected.astype(np.float64),
-            rtol=relative,
-            atol=absolute,
-            equal_nan=True,
-        )
+        f"Look for {look} on an argument"
     )
 
 
@@ -396,25 +355,27 @@ def _same_mistake(
     tolerance = exam.task.tolerances[case.dtype]
     slack = (tolerance[0] * MATCH_SLACK, tolerance[1] * MATCH_SLACK)
 
-    def same(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bool:
+    def equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         return one.keys() == other.keys() and all(
-            close(_filled(one[name]), _filled(other[name]), slack) for name in one
+            same(_filled(one[name]), _filled(other[name]), slack) for name in one
         )
 
-    if not same(their.values, expected.values):
-        return True if same(ours.values, their.values) else None
+    if not equal(their.values, expected.values):
+        return True if equal(ours.values, their.values) else None
 
     def traits(outcome: Outcome) -> tuple[object, ...]:
         complete = outcome.gradients.keys() >= expected.gradients.keys()
         return outcome.dtypes, bool(outcome.changed), complete
 
-    if traits(their) == traits(expected) and same(their.gradients, expected.gradients):
+    if traits(their) == traits(expected) and equal(their.gradients, expected.gradients):
         return False if passes else None
-    return True if traits(ours) == traits(their) and same(ours.values, their.values) else None
+    return True if traits(ours) == traits(their) and equal(ours.values, their.values) else None
 
 
-def _filled(array: np.ndarray) -> np.ndarray:
+def _filled(array: Any) -> Any:
     """Take every way to fill a masked score for the same one."""
+    if not isinstance(array, np.ndarray):
+        return array
     return np.where(array.astype(np.float64) <= FILLED, -np.inf, array)
 
 

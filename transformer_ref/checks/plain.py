@@ -1,6 +1,6 @@
-"""Plain data as bytes: what crosses the border between a student's code and the judge.
+"""Plain data: what crosses the border between a student's code and the judge, and its bytes.
 
-Only numbers, strings, lists, dictionaries and numpy arrays pass.
+Only numbers, strings, None, lists, tuples, dictionaries and numpy arrays pass.
 Reading never runs code, as unpickling would.
 """
 
@@ -8,22 +8,46 @@ from __future__ import annotations
 
 import io
 import json
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import numpy as np
 
-_ARRAY = "__array__"
+MAX_ENTRIES = 1_000_000
+MAX_DEPTH = 20
+
+# JSON has no arrays of numbers, no tuples, and keys that are strings only.
+_ARRAY, _TUPLE, _DICT = "__array__", "__tuple__", "__dict__"
+_MARKS = {_ARRAY, _TUPLE, _DICT}
+
+
+class NotPlainError(TypeError):
+    """Something else than plain data is inside.
+
+    Args:
+        path: where, such as "[2]"; empty for the whole.
+        value: what is there.
+        why: in words, where it is not the type of the value.
+    """
+
+    def __init__(self, path: str, value: Any, why: str = "") -> None:
+        super().__init__(why or f"no plain data: {type(value).__name__}")
+        self.path = path
+        self.value = value
+        self.why = why
+
+
+# --- bytes -----------------------------------------------------------------------------------
 
 
 def encode(value: Any) -> bytes:
     """Write plain data as bytes.
 
     Args:
-        value: any nesting of dict (str keys), list, tuple, str, int, float, bool, None and
-            numpy arrays of numbers.
+        value: any nesting of dict, list, tuple, str, int, float, bool, None and numpy arrays of
+            numbers.
 
     Returns:
-        bytes that :func:`decode` reads; tuples come back as lists.
+        bytes that :func:`decode` reads.
 
     Raises:
         TypeError: if something else is inside.
@@ -35,8 +59,12 @@ def encode(value: Any) -> bytes:
             arrays.append(item)
             return {_ARRAY: len(arrays) - 1}
         if isinstance(item, dict):
-            return {key: replace(entry) for key, entry in item.items()}
-        if isinstance(item, list | tuple):
+            if _MARKS.isdisjoint(item) and all(isinstance(key, str) for key in item):
+                return {key: replace(entry) for key, entry in item.items()}
+            return {_DICT: [[replace(key), replace(entry)] for key, entry in item.items()]}
+        if isinstance(item, tuple):
+            return {_TUPLE: [replace(entry) for entry in item]}
+        if isinstance(item, list):
             return [replace(entry) for entry in item]
         return item
 
@@ -75,7 +103,122 @@ def _restore(item: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(item, dict):
         if set(item) == {_ARRAY}:
             return arrays[item[_ARRAY]]
+        if set(item) == {_TUPLE}:
+            return tuple(_restore(entry, arrays) for entry in item[_TUPLE])
+        if set(item) == {_DICT}:
+            pairs = item[_DICT]
+            return {_restore(key, arrays): _restore(entry, arrays) for key, entry in pairs}
         return {key: _restore(entry, arrays) for key, entry in item.items()}
     if isinstance(item, list):
         return [_restore(entry, arrays) for entry in item]
     return item
+
+
+# --- copies ----------------------------------------------------------------------------------
+
+
+def copied(value: Any, form: Any = None) -> Any:
+    """Copy plain data without arrays, and leave behind whatever pretends to be plain.
+
+    Subclasses (a Counter, but also a list that compares equal to everything) become the type
+    itself; none of their own methods runs. numpy's integers and floats become Python's.
+
+    Args:
+        value: what a student's code gave.
+        form: the wanted type, such as list[str]; a tuple in the place of a list becomes a list.
+
+    Returns:
+        str, int, float, bool, None, lists, tuples and dictionaries.
+
+    Raises:
+        NotPlainError: if something else is inside, or more than can be wanted.
+    """
+    return _Copier().copy(value, form, "", 0)
+
+
+class _Copier:
+    """Copies one value, and counts what it holds."""
+
+    def __init__(self) -> None:
+        self.entries = 0
+
+    def copy(self, value: Any, form: Any, path: str, depth: int) -> Any:
+        kind = type(value)  # isinstance would ask the value, which may lie
+        if kind is bool or value is None:
+            return value
+        self.entries += len(str.__str__(value)) if issubclass(kind, str) else 1
+        if depth > MAX_DEPTH or self.entries > MAX_ENTRIES:
+            why = "is nested too deeply" if depth > MAX_DEPTH else "is far too large"
+            raise NotPlainError("", value, why)
+        if issubclass(kind, str):
+            return str.__str__(value)
+        if issubclass(kind, int):
+            return int.__int__(value)
+        if issubclass(kind, np.integer):
+            return int(np.integer.__int__(value))
+        if issubclass(kind, float | np.floating):
+            return float.__float__(value) if issubclass(kind, float) else float(value)
+        if issubclass(kind, list | tuple):
+            return self._sequence(value, form, path, depth)
+        if issubclass(kind, dict):
+            return self._dictionary(value, form, path, depth)
+        raise NotPlainError(path, value)
+
+    def _sequence(self, value: Any, form: Any, path: str, depth: int) -> list[Any] | tuple[Any]:
+        base = list if issubclass(type(value), list) else tuple
+        inner = get_args(form) if get_origin(form) in (list, tuple) else ()
+        entries = [
+            self.copy(entry, _of_entry(inner, number), f"{path}[{number}]", depth + 1)
+            for number, entry in enumerate(base.__iter__(value))
+        ]
+        return entries if base is list or get_origin(form) is list else tuple(entries)
+
+    def _dictionary(self, value: Any, form: Any, path: str, depth: int) -> dict[Any, Any]:
+        of_key, of_entry = get_args(form) if get_origin(form) is dict else (None, None)
+        found = {}
+        for key, entry in dict.items(value):
+            name = self.copy(key, of_key, f"{path} (a key)", depth + 1)
+            found[name] = self.copy(entry, of_entry, f"{path}[{name!r}]", depth + 1)
+        return found
+
+
+def _of_entry(inner: tuple[Any, ...], number: int) -> Any:
+    """Return the form of an entry: list[X] and tuple[X, ...] have one, tuple[X, Y] two."""
+    if len(inner) == 1 or inner[1:] == (...,):
+        return inner[0]
+    return inner[number] if number < len(inner) else None
+
+
+def misfit(value: Any, form: Any, path: str = "") -> tuple[str, Any, Any] | None:
+    """Find where plain data has not the wanted form.
+
+    Args:
+        value: plain data, as from :func:`copied` or :func:`decode`.
+        form: a type made of str, int, float, bool, list, tuple and dict, such as list[str].
+        path: of the value, for the result.
+
+    Returns:
+        the path, what is there and the form that should be; None if all fits.
+    """
+    kind = get_origin(form) or form
+    inner = get_args(form)
+    if type(value) is not kind:
+        return path, value, form
+    if kind is dict:
+        parts = [(key, inner[0], f"{path} (a key)") for key in value]
+        parts += [(entry, inner[1], f"{path}[{key!r}]") for key, entry in value.items()]
+    elif kind in (list, tuple) and inner:
+        if kind is tuple and inner[1:] != (...,) and len(value) != len(inner):
+            return path, value, form
+        parts = [
+            (entry, _of_entry(inner, number), f"{path}[{number}]")
+            for number, entry in enumerate(value)
+        ]
+    else:
+        return None
+    return next((found for part in parts if (found := misfit(*part))), None)
+
+
+def written(form: Any) -> str:
+    """Write a form as a stub does, e.g. "list[str]"."""
+    return form.__name__ if isinstance(form, type) and not get_args(form) else str(form)

@@ -11,6 +11,7 @@ import inspect
 import io
 import linecache
 import sys
+import sysconfig
 import traceback
 import zlib
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from transformer_ref.checks import plain
+from transformer_ref.checks.difference import same
 from transformer_ref.checks.guard import watch
 from transformer_ref.checks.task import Arrays, Case, Outcome, Task
 
@@ -91,10 +94,13 @@ def run_case(
 
 
 def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
-    arguments = {name: _tensor(value, case) for name, value in case.arguments.items()}
-    tensors = {name: value for name, value in arguments.items() if isinstance(value, Tensor)}
-    before = {name: value.detach().clone() for name, value in tensors.items()}
-    sources = {name: value for name, value in tensors.items() if value.requires_grad}
+    arguments = {name: _argument(value, case) for name, value in case.arguments.items()}
+    before = {name: _kept(value) for name, value in arguments.items()}
+    sources = {
+        name: value
+        for name, value in arguments.items()
+        if isinstance(value, Tensor) and value.requires_grad
+    }
     function = answer
     if task.kind == "class":
         module = build(answer, case)
@@ -103,7 +109,10 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
     try:
         returned = call(function, arguments)
     finally:
-        outcome.changed = [name for name, old in before.items() if not _same(old, tensors[name])]
+        outcome.changed = [name for name, old in before.items() if not _same(old, arguments[name])]
+    if task.form is not None:
+        outcome.values = {task.returns[0]: _plain(task.returns[0], returned, task.form)}
+        return
     for name, tensor in _unpack(task.returns, returned).items():
         outcome.values[name] = _array(name, tensor)
         outcome.dtypes[name] = str(tensor.dtype).removeprefix("torch.")
@@ -113,10 +122,10 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
         outcome.gradients = _gradients(result, sources, case.cotangent)
 
 
-def _tensor(value: Any, case: Case) -> Any:
-    """Make the tensor that a case describes; other values pass as they are."""
+def _argument(value: Any, case: Case) -> Any:
+    """Make the tensor that a case describes, or a copy of other values."""
     if not isinstance(value, np.ndarray):
-        return value
+        return plain.copied(value)
     tensor = torch.from_numpy(value.copy()).to(case.device)
     if value.dtype.kind != "f":
         return tensor
@@ -230,6 +239,18 @@ def _unpack(names: tuple[str, ...], returned: Any) -> dict[str, Tensor]:
     return dict(zip(names, returned, strict=True))
 
 
+def _plain(name: str, returned: Any, form: Any) -> Any:
+    """Copy what was returned, without anything that pretends to be plain data."""
+    if returned is None:
+        raise ReturnedError("it returned None: is a `return` missing?")
+    try:
+        return plain.copied(returned, form)
+    except plain.NotPlainError as error:
+        what = error.why or f"is {describe(error.value)}"
+        wanted = "" if error.path else f", expected {plain.written(form)}"
+        raise ReturnedError(f"`{name}{error.path}` {what}{wanted}") from None
+
+
 def describe(value: Any) -> str:
     """Say what a value is, without calling anything of its own.
 
@@ -241,7 +262,7 @@ def describe(value: Any) -> str:
     """
     if isinstance(value, Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
-    if type(value) in (list, tuple):
+    if type(value) in (list, tuple, dict):
         return f"a {type(value).__name__} of {len(value)}"
     name = type(value).__name__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
@@ -252,12 +273,12 @@ def _array(name: str, tensor: Tensor) -> np.ndarray:
         tensor = tensor.as_subclass(Tensor)  # a subclass may answer as it likes
     if tensor.numel() > MAX_ELEMENTS:
         raise ReturnedError(f"`{name}` is far too large: its shape is {tuple(tensor.shape)}")
-    plain = tensor.detach().cpu()
-    if plain.dtype in (torch.bfloat16, torch.float16):
-        plain = plain.float()
-    if plain.is_complex():
+    detached = tensor.detach().cpu()
+    if detached.dtype in (torch.bfloat16, torch.float16):
+        detached = detached.float()
+    if detached.is_complex():
         raise ReturnedError(f"`{name}` holds complex numbers")
-    return plain.contiguous().numpy().copy()
+    return detached.contiguous().numpy().copy()
 
 
 def _gradients(result: Tensor, sources: dict[str, Tensor], cotangent: np.ndarray) -> Arrays:
@@ -275,8 +296,18 @@ def _gradients(result: Tensor, sources: dict[str, Tensor], cotangent: np.ndarray
     }
 
 
-def _same(old: Tensor, new: Tensor) -> bool:
-    return old.shape == new.shape and old.dtype == new.dtype and bool(torch.equal(old, new))
+def _kept(value: Any) -> Any:
+    """Copy an argument, to see later whether the answer changed it."""
+    return value.detach().clone() if isinstance(value, Tensor) else plain.copied(value)
+
+
+def _same(old: Any, new: Any) -> bool:
+    if isinstance(old, Tensor):
+        return old.shape == new.shape and old.dtype == new.dtype and bool(torch.equal(old, new))
+    try:
+        return same(old, plain.copied(new), (0.0, 0.0))
+    except plain.NotPlainError:
+        return False
 
 
 def _describe_error(error: BaseException) -> str:
@@ -297,12 +328,15 @@ def _is_stub(error: BaseException) -> bool:
 
 
 def _own_line(error: BaseException) -> str:
-    """Say which line of the answer failed, leaving torch's and our own lines out."""
+    """Say which line of the answer failed, leaving out Python's own, torch's and ours."""
+    library = sysconfig.get_path("stdlib")
     try:
         for frame, number in reversed(list(traceback.walk_tb(error.__traceback__))):
             file = frame.f_code.co_filename
             module = frame.f_globals.get("__name__", "")
             if str(module).split(".")[0] in ("torch", "transformer_ref") or "site-packages" in file:
+                continue
+            if file.startswith((library, "<frozen")):
                 continue
             line = linecache.getline(file, number).strip()
             return f" (in `{line}`)" if line else f" (line {number} of your code)"

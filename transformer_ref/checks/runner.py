@@ -63,9 +63,12 @@ def run_answer(
         raise RuntimeError("the checks need os.fork: run them on Linux, macOS or in WSL")
     ended = _run(task, answer, cases, seconds)
     try:
-        return [Outcome(**plain.decode(frame)) for frame in ended.frames], ended.how
+        outcomes = [Outcome(**plain.decode(frame)) for frame in ended.frames]
+        if all(outcome.is_well_formed() for outcome in outcomes):
+            return outcomes, ended.how
     except (ValueError, TypeError):
-        return [], "it sent something that is not a result"
+        pass
+    return [], "it sent something that is not a result"
 
 
 def _run(task: Task, answer: Any, cases: list[Case], seconds: float) -> Ended:

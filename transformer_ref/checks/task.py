@@ -18,11 +18,12 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Case:
-    """One question to the answer, all of it numbers and arrays.
+    """One question to the answer, all of it plain data and arrays.
 
     Attributes:
         name: how a message describes it, e.g. "query (2, 3, 4), float32, no mask".
         arguments: by the stub's names, in the stub's order; what is absent is left out of the call.
+            Arrays become tensors.
         settings: constructor arguments of a class, by the stub's names; empty for a function.
         weights: what is copied into a built module, by dotted name.
         layout: "contiguous", or "strided" for float tensors whose memory order is another one.
@@ -51,14 +52,19 @@ class Case:
                 return str(value.dtype)
         return "float32"
 
+    @property
+    def has_tensors(self) -> bool:
+        """Whether any argument is a tensor, so that the device matters."""
+        return any(isinstance(value, np.ndarray) for value in self.arguments.values())
+
 
 @dataclass
 class Outcome:
     """What an answer did with one case, in plain data.
 
     Attributes:
-        values: the returned tensors, by the contract's names.
-        dtypes: their dtypes, as torch names them.
+        values: what was returned, by the contract's names: tensors as arrays, or plain data.
+        dtypes: the dtypes of tensors, as torch names them.
         devices: their devices.
         gradients: by argument or weight; one that got none is absent.
         changed: arguments that hold other values after the call.
@@ -69,7 +75,7 @@ class Outcome:
         printed: the first characters of what the answer printed.
     """
 
-    values: Arrays = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
     devices: dict[str, str] = field(default_factory=dict)
     gradients: Arrays = field(default_factory=dict)
@@ -82,6 +88,20 @@ class Outcome:
     def as_plain(self) -> dict[str, Any]:
         """Return the outcome as a dictionary for :func:`transformer_ref.checks.plain.encode`."""
         return asdict(self)
+
+    def is_well_formed(self) -> bool:
+        """Say whether the fields hold what they should: the sender may have been an answer."""
+        texts = (self.fault, self.error, self.forbidden, self.printed, *self.changed)
+        by_name = (self.values, self.dtypes, self.devices, self.gradients)
+        if not all(type(each) is str for each in texts):
+            return False
+        if not all(type(each) is dict for each in by_name):
+            return False
+        numbers = [each for each in self.values.values() if isinstance(each, np.ndarray)]
+        return all(
+            isinstance(each, np.ndarray) and each.dtype.kind in "biuf"
+            for each in [*numbers, *self.gradients.values()]
+        )
 
 
 @dataclass(frozen=True)
@@ -103,7 +123,7 @@ class Misconception:
     error: str = ""
 
 
-Property = Callable[[Case, Mapping[str, np.ndarray]], str | None]
+Property = Callable[[Case, Mapping[str, Any]], str | None]
 
 
 @dataclass(frozen=True)
@@ -115,13 +135,15 @@ class Task:
         stub: the signature that students see.
         contract: what is asked, in words, with what is not tried.
         kind: "function" or "class".
-        returns: names of the returned tensors, in order.
+        returns: names of the returned tensors, in order, or the one of the plain data.
         reference: the right answer.
         cases: makes the cases from a random generator.
         properties: each says in words what is wrong with the values, or None.
         forbidden: dotted names that may not be called.
         misconceptions: most specific first.
         tolerances: relative and absolute tolerance by dtype.
+        form: the type of the result where it is plain data, such as list[str], in which a tuple
+            passes for a list; None where the result is tensors.
     """
 
     key: str
@@ -137,3 +159,4 @@ class Task:
     tolerances: Mapping[str, tuple[float, float]] = field(
         default_factory=lambda: {"float32": (2e-5, 2e-5), "float64": (1e-5, 1e-5)}
     )
+    form: Any = None

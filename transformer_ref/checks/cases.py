@@ -1,0 +1,67 @@
+"""What the makers of cases share: names, numbers, and cases that repeat an earlier one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from transformer_ref.checks.task import Case
+
+UNSTEADY = (
+    "the same call gave another result the second time: is something random, as dropout, or "
+    "remembered from call to call?"
+)
+# A longer argument is cut in the name of its case, which is read by people.
+SHOWN_ARGUMENT = 200
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Draw standard normal numbers: scores of size one, at which no softmax saturates."""
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def described(arguments: dict[str, Any]) -> list[str]:
+    """Describe arguments: arrays by their shapes, everything else as it is written."""
+    return [
+        f"{name} {value.shape}" if isinstance(value, np.ndarray) else f"{name}={_cut(repr(value))}"
+        for name, value in arguments.items()
+    ]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_ARGUMENT else f"{text[:SHOWN_ARGUMENT]}..."
+
+
+def plain_case(**arguments: Any) -> Case:
+    """Make a case whose arguments are plain data; its name shows them."""
+    return Case(", ".join(described(arguments)), arguments)
+
+
+def with_gradients(case: Case, rng: np.random.Generator, shape: tuple[int, ...]) -> Case:
+    """Ask for gradients too, with a random cotangent of the result's shape."""
+    return replace(case, name=f"{case.name}, gradients", cotangent=normal(rng, shape, case.dtype))
+
+
+def followed(cases: list[Case], base: Case, changed: dict[str, Any], note: str, why: str) -> None:
+    """Add a case that must repeat the results of an earlier one."""
+    twin = replace(
+        base,
+        name=f"{base.name}, {note}",
+        arguments={**base.arguments, **changed},
+        same_as=base.name,
+        same_because=why,
+    )
+    cases.append(twin)
+
+
+def numbered(cases: list[Case]) -> list[Case]:
+    """Number the cases, so that no two have one name, and keep what they say of each other."""
+    names = [f"[{number}] {case.name}" for number, case in enumerate(cases, start=1)]
+    # Backwards, so that of two cases of one name the first is meant.
+    renamed = {case.name: name for case, name in zip(cases[::-1], names[::-1], strict=True)}
+    return [
+        replace(case, name=name, same_as=renamed[case.same_as] if case.same_as else None)
+        for case, name in zip(cases, names, strict=True)
+    ]
