@@ -2,10 +2,12 @@
 #
 #   PYTHON=python3.13        the Python that makes the environment (3.11 to 3.14)
 #   TORCH_INDEX=https://...  a package index for torch, to choose a CPU or a CUDA build
+#   DATA=folder              where `make multi30k` finds train.de, train.en and so on
 #   PORT=8000                where `make serve` serves the site
 
 PYTHON ?= python3
 PORT ?= 8000
+DATA ?=
 TORCH_INDEX ?=
 STAGES ?=
 ARGS ?=
@@ -20,11 +22,11 @@ export TORCH_INDEX
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve test lab format notebooks exercises lint lock train bench \
-        grader-report mutation linkcheck clean
+        multi30k grader-report mutation linkcheck clean
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
-	@awk -F ":.*## " "/^[a-z-]+:.*## / { printf \"  %-15s %s\\n\", \$$1, \$$2 }" $(MAKEFILE_LIST)
+	@awk -F ":.*## " "/^[a-z0-9-]+:.*## / { printf \"  %-15s %s\\n\", \$$1, \$$2 }" $(MAKEFILE_LIST)
 
 # Written last by the bootstrap, so that a half-made environment is never taken for a good one.
 $(READY): requirements.lock pyproject.toml
@@ -68,6 +70,9 @@ train: $(READY) ## train the grapheme-to-phoneme model from scratch (ARGS=--help
 
 bench: $(READY) ## measure speed against peers and write the results
 	@$(RUN) -m benchmarks $(ARGS)
+
+multi30k: $(READY) ## train German to English for an hour and write the scores (DATA=folder)
+	@$(RUN) -m benchmarks.multi30k $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 grader-report: $(READY) ## print how often the checks are wrong, task by task
 	@$(RUN) -m transformer_ref.checks.report $(ARGS)
