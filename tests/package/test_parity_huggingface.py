@@ -6,11 +6,9 @@ nothing is downloaded.  What differs is said where it is bridged, and only posit
 
 from __future__ import annotations
 
-import re
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import M2M100Config, M2M100ForConditionalGeneration, MarianConfig, MarianMTModel
 from transformers.models.m2m_100 import modeling_m2m_100 as m2m_100
 from transformers.models.marian import modeling_marian as marian
@@ -28,6 +26,7 @@ from tests.package.examples import (
     small_batch,
     small_config,
 )
+from tests.package.huggingface_parity import copy_layer, copy_model, marian_order, randomise
 from transformer_ref import (
     DecoderLayer,
     EncoderLayer,
@@ -63,24 +62,6 @@ SIZES = {
     "eos_token_id": EOS,
     "attn_implementation": "eager",  # written out: another way than our fused path
 }
-# Their names, and ours; the first that fits counts.
-NAMES = (
-    (r"model\.(encoder|decoder)\.layer_norm", r"\1.norm"),
-    (r"model\.(encoder|decoder)\.layers", r"\1.layers"),
-    (r"model\.encoder\.embed_tokens", "src_embedding.embedding"),
-    (r"model\.decoder\.embed_tokens", "tgt_embedding.embedding"),
-    (r"lm_head", "output_proj"),
-)
-PARTS = {
-    "self_attn": "self_attention",
-    "encoder_attn": "cross_attention",
-    "fc1": "feed_forward.linear1",
-    "fc2": "feed_forward.linear2",
-}
-LAYER_NORMS = {
-    EncoderLayer: ("self_attn", "final"),
-    DecoderLayer: ("self_attn", "encoder_attn", "final"),
-}
 
 
 def config_of(norm: str, tied: bool = True) -> MarianConfig | M2M100Config:
@@ -92,57 +73,6 @@ def config_of(norm: str, tied: bool = True) -> MarianConfig | M2M100Config:
             forced_eos_token_id=None,
         )
     return M2M100Config(**SIZES, tie_word_embeddings=tied)
-
-
-def randomise(module: nn.Module, seed: int = 0) -> None:
-    """Draw every parameter anew, biases and norms too; padding rows stay zero, tables as they are.
-
-    Layer norms stay near 1, or tied logits would all look alike after a few layers.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            if "embed_positions" not in name:
-                noise = torch.randn(parameter.shape, generator=generator) * 0.3
-                parameter.copy_(noise + ("norm.weight" in name))
-        for child in module.modules():
-            if isinstance(child, nn.Embedding) and child.padding_idx is not None:
-                child.weight[child.padding_idx] = 0.0
-
-
-def our_name(name: str, layer: type[nn.Module]) -> str:
-    """Their name of a parameter inside a layer of the given kind, as ours."""
-    for index, prefix in enumerate(LAYER_NORMS.get(layer, ()), start=1):
-        name = name.replace(f"{prefix}_layer_norm", f"norm{index}")
-    return ".".join(PARTS.get(part, part) for part in name.split("."))
-
-
-def copy_layer(ours: nn.Module, theirs: nn.Module) -> None:
-    """Load their weights into ours; both sides must match to the last name."""
-    ours.load_state_dict(
-        {our_name(name, type(ours)): value for name, value in theirs.state_dict().items()}
-    )
-
-
-def copy_model(ours: Transformer, theirs: nn.Module, order: Tensor) -> None:
-    """Load their weights into ours; our feature i is their feature order[i].
-
-    What reads the residual stream has its features on the last axis, what writes to it on the
-    first; inside a sublayer (heads, hidden layer) there is nothing to reorder.
-    """
-    weights = {}
-    for name, value in theirs.state_dict().items():
-        if "embed_positions" in name or name in ("model.shared.weight", "final_logits_bias"):
-            continue
-        name = our_name(name, DecoderLayer if ".decoder." in name else EncoderLayer)
-        for pattern, replacement in NAMES:
-            name = re.sub(f"^{pattern}", replacement, name)
-        if re.search(r"(out_proj|linear2)\.", name):
-            value = value[order]
-        elif not re.search(r"(q_proj|k_proj|v_proj|linear1)\.bias", name):
-            value = value[..., order]
-        weights[name] = value
-    ours.load_state_dict(weights)
 
 
 def additive(mask: Tensor | None, dtype: torch.dtype) -> Tensor | None:
@@ -214,15 +144,10 @@ def test_decoder_layer(
     assert_same(ours(x, memory, tgt_mask, memory_mask), expected)
 
 
-def marian_order() -> Tensor:
-    """Marian keeps all sines before all cosines: where our feature i stands there."""
-    return torch.arange(D_MODEL).view(2, -1).t().flatten()
-
-
 def test_positions_of_marian_are_ours_in_another_order() -> None:
     table = marian.MarianSinusoidalPositionalEmbedding(MAX_LEN, D_MODEL).create_weight()
     ours = sinusoidal_encoding(MAX_LEN, D_MODEL)
-    torch.testing.assert_close(table[:, marian_order()], ours, rtol=0.0, atol=1e-6)
+    torch.testing.assert_close(table[:, marian_order(D_MODEL)], ours, rtol=0.0, atol=1e-6)
 
 
 def whole_models(
@@ -235,13 +160,13 @@ def whole_models(
     sizes = {"src_vocab_size": VOCAB, "tgt_vocab_size": VOCAB, "max_len": MAX_LEN}
     tie_weights = "all" if tied else "none"
     ours = Transformer(small_config(**sizes, norm=norm, tie_weights=tie_weights)).eval()
-    copy_model(ours, theirs, marian_order() if norm == "post" else torch.arange(D_MODEL))
+    copy_model(ours, theirs, marian_order(D_MODEL) if norm == "post" else torch.arange(D_MODEL))
     for stack, positions in (
         (theirs.model.encoder, ours.src_positions),
         (theirs.model.decoder, ours.tgt_positions),
     ):
         if norm == "post":  # the same numbers to the last bit, for the comparison in float64
-            stack.embed_positions.weight[:, marian_order()] = positions.table
+            stack.embed_positions.weight[:, marian_order(D_MODEL)] = positions.table
         else:  # other frequencies than the paper's, and positions counted from pad_id + 1
             positions.table = stack.embed_positions.weights[PAD + 1 :][:MAX_LEN]
     return ours.to(device, dtype), theirs.to(device, dtype)
@@ -260,7 +185,9 @@ def test_whole_model(device: torch.device, dtype: torch.dtype, norm: str, tied: 
         decoder_attention_mask=tgt != PAD,
     )
     memory = ours.encode(src, padding_mask(src, PAD))
-    order = marian_order().to(device) if norm == "post" else torch.arange(D_MODEL, device=device)
+    order = (
+        marian_order(D_MODEL).to(device) if norm == "post" else torch.arange(D_MODEL, device=device)
+    )
     # What padding itself is turned into is nobody's business; M2M100 gives it no position.
     real = src != PAD
     assert_same(memory[real], expected.encoder_last_hidden_state[..., order][real])
