@@ -339,8 +339,9 @@ class BPETokenizer(Tokenizer):
     Ids: the specials, the 256 bytes in their order, the merges in theirs.
 
     Text never turns into a special token, even where it spells one.
-    The saved file is that of the `tokenizers` library:
-    ``tokenizers.Tokenizer.from_file`` encodes every text to the same ids.
+    The saved file is that of the `tokenizers` library, and its
+    ``tokenizers.Tokenizer.from_file`` encodes text to the same ids.
+    It does not know the specials as such: it adds none, and does not leave them out when it decodes.
 
     Args:
         merges: pairs of tokens, in the order in which they were learned.

@@ -10,7 +10,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -516,8 +516,7 @@ def test_bytes_have_their_order() -> None:
 def test_the_cache_of_words_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BPETokenizer, "_CACHED_WORDS", 3)
     tokenizer = BPETokenizer.train(["abcabc abab"], 5)
-    for number in range(20):
-        text = "".join("abc"[int(digit)] for digit in f"{number % 10 % 3}{number // 7}")
+    for text in map("".join, product("abc", repeat=3)):
         assert tokenizer.decode(tokenizer.encode(text)) == text
         assert len(tokenizer._cache) <= 3
 
