@@ -24,13 +24,15 @@ from transformer_ref.attention import (
     scaled_dot_product_attention,
     split_heads,
 )
-from transformer_ref.data import load_cmudict
-from transformer_ref.decoding import greedy_decode
+from transformer_ref.cache import KVCache
+from transformer_ref.data import load_addresses, load_cmudict, load_multi30k
+from transformer_ref.decoding import beam_search, filter_logits, greedy_decode, sample
 from transformer_ref.device import pick_device
-from transformer_ref.embeddings import TokenEmbedding, tied_logits
+from transformer_ref.embeddings import TokenEmbedding, embedding_from_pretrained, tied_logits
+from transformer_ref.gpt import GPT, GPTConfig, generate
 from transformer_ref.layers import DecoderLayer, EncoderLayer, FeedForward
 from transformer_ref.masks import causal_mask, masked_softmax, padding_mask, target_mask
-from transformer_ref.metrics import phoneme_error_rate, word_error_rate
+from transformer_ref.metrics import corpus_bleu, corpus_chrf, phoneme_error_rate, word_error_rate
 from transformer_ref.model import Decoder, Encoder, Transformer, TransformerConfig
 from transformer_ref.positions import (
     LearnedPositions,
@@ -39,6 +41,7 @@ from transformer_ref.positions import (
     shift_matrix,
     sinusoidal_encoding,
 )
+from transformer_ref.tokenizers import BPETokenizer, CharTokenizer, WordTokenizer, load_tokenizer
 from transformer_ref.training import (
     Trainer,
     TrainingConfig,
@@ -46,14 +49,20 @@ from transformer_ref.training import (
     sequence_loss,
     split_target,
 )
+from transformer_ref.translation import Translator
 from transformer_ref.vocabulary import Vocabulary
 
 __all__ = [
+    "GPT",
+    "BPETokenizer",
+    "CharTokenizer",
     "Decoder",
     "DecoderLayer",
     "Encoder",
     "EncoderLayer",
     "FeedForward",
+    "GPTConfig",
+    "KVCache",
     "LearnedPositions",
     "MultiHeadAttention",
     "SinusoidalPositions",
@@ -62,13 +71,24 @@ __all__ = [
     "TrainingConfig",
     "Transformer",
     "TransformerConfig",
+    "Translator",
     "Vocabulary",
+    "WordTokenizer",
     "attention_scores",
+    "beam_search",
     "causal_mask",
+    "corpus_bleu",
+    "corpus_chrf",
+    "embedding_from_pretrained",
+    "filter_logits",
     "frequencies",
     "fused_attention",
+    "generate",
     "greedy_decode",
+    "load_addresses",
     "load_cmudict",
+    "load_multi30k",
+    "load_tokenizer",
     "masked_softmax",
     "merge_heads",
     "noam_learning_rate",
@@ -76,6 +96,7 @@ __all__ = [
     "phoneme_error_rate",
     "pick_device",
     "record_attention",
+    "sample",
     "scaled_dot_product_attention",
     "sequence_loss",
     "shift_matrix",
