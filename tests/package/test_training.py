@@ -1,63 +1,37 @@
-"""Training: the loss against its definition, the schedules, a run that survives a kill."""
+"""Training: the loss against its definition, the schedules, a run against a plain loop of torch."""
 
+import csv
 import itertools
 import math
 import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional as F
 
-from transformer_ref import Transformer, TransformerConfig
+from tests.package.training_runs import RUN, TINY, new_trainer, reversal_examples
+from transformer_ref import Transformer
+from transformer_ref import training as training_module
+from transformer_ref.batching import bucketed_batches, token_batches
+from transformer_ref.device import pick_device
 from transformer_ref.training import (
     Trainer,
     TrainingConfig,
-    bucketed_batches,
     noam_learning_rate,
-    pad_batch,
     sequence_loss,
     split_target,
     trapezoid_learning_rate,
 )
 
-TINY = TransformerConfig(
-    src_vocab_size=12,
-    tgt_vocab_size=13,
-    d_model=16,
-    num_heads=2,
-    num_encoder_layers=1,
-    num_decoder_layers=1,
-    d_ff=32,
-    dropout=0.1,
-    max_len=16,
-    norm="pre",
-)
-RUN = TrainingConfig(epochs=4, batch_size=8, learning_rate=1e-2, warmup=5, save_every=3)
+# Without dropout, and in float64, where the order of a sum does not matter.
+EXACT = {"model": replace(TINY, dropout=0.0), "dtype": torch.float64}
 
-
-def reversal_examples(count=50, seed=0):
-    """Source ids and the same reversed, with begin token 1 and end token 2."""
-    generator = torch.Generator().manual_seed(seed)
-    examples = []
-    for _ in range(count):
-        length = int(torch.randint(1, 7, (), generator=generator))
-        ids = torch.randint(3, 12, (length,), generator=generator).tolist()
-        examples.append((ids, [1, *reversed(ids), 2]))
-    return examples
-
-
-def new_trainer(run_dir=None, config=RUN, device="cpu", examples=None):
-    torch.manual_seed(0)
-    return Trainer(
-        Transformer(TINY),
-        examples or reversal_examples(),
-        config,
-        run_dir=run_dir,
-        device=torch.device(device),
-    )
+# --- loss and schedules -------------------------------------------------------------------------
 
 
 def test_split_target_shifts_by_one(device):
@@ -65,21 +39,34 @@ def test_split_target_shifts_by_one(device):
     inputs, labels = split_target(ids)
     assert inputs.tolist() == [[1, 5, 6, 2]]
     assert labels.tolist() == [[5, 6, 2, 0]]
+    assert split_target(ids[:, :2])[1].tolist() == [[5]]
+
+
+LABELS = [[3, 1, 2, 0], [5, 0, 0, 0]]
+REAL = [(0, 0), (0, 1), (0, 2), (1, 0)]
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_loss_is_the_mean_over_real_labels(device, smoothing):
-    torch.manual_seed(0)
     logits = torch.randn(2, 4, 7, dtype=torch.float64, device=device)
-    labels = torch.tensor([[3, 1, 2, 0], [5, 0, 0, 0]], device=device)
+    labels = torch.tensor(LABELS, device=device)
     log_probabilities = logits.log_softmax(-1)
-    total, count = 0.0, 0
-    for b, t in [(0, 0), (0, 1), (0, 2), (1, 0)]:
+    total = 0.0
+    for b, t in REAL:
         row = log_probabilities[b, t]
         total -= (1 - smoothing) * row[labels[b, t]] + smoothing * row.mean()
-        count += 1
     loss = sequence_loss(logits, labels, pad_id=0, label_smoothing=smoothing)
-    torch.testing.assert_close(loss, total / count, rtol=1e-12, atol=0)
+    torch.testing.assert_close(loss, total / len(REAL), rtol=1e-12, atol=0)
+
+
+def test_loss_takes_int32_labels_and_a_pad_id_outside_the_vocabulary(device):
+    logits = torch.randn(2, 4, 7, dtype=torch.float64, device=device)
+    labels = torch.tensor(LABELS, device=device)
+    expected = sequence_loss(logits, labels, pad_id=0)
+    assert torch.equal(sequence_loss(logits, labels.int(), pad_id=0), expected)
+    for pad_id in (-100, 7):
+        other = labels.masked_fill(labels == 0, pad_id)
+        assert torch.equal(sequence_loss(logits, other, pad_id=pad_id), expected)
 
 
 def test_loss_gives_padding_no_gradient(device):
@@ -87,6 +74,28 @@ def test_loss_gives_padding_no_gradient(device):
     sequence_loss(logits, torch.tensor([[4, 0, 0]], device=device), pad_id=0).backward()
     assert logits.grad[0, 0].abs().sum() > 0
     assert logits.grad[0, 1:].abs().sum() == 0
+
+
+@pytest.mark.parametrize(("vocab_size", "largest"), [(10, 0.12), (10_000, 1.2e-4)])
+def test_smoothing_that_leaves_label_and_pad_out_differs_by_eps_over_v(vocab_size, largest):
+    eps, pad, label = 0.1, 0, 3
+    logits = torch.randn(1, 1, vocab_size, dtype=torch.float64)
+    logits[..., label] += 5  # a model that has learnt something
+    logits[..., pad] -= 5
+    loss = sequence_loss(logits, torch.tensor([[label]]), pad, label_smoothing=eps)
+
+    target = torch.full((vocab_size,), eps / (vocab_size - 2), dtype=torch.float64)
+    target[label], target[pad] = 1 - eps, 0.0
+    surprise = -logits[0, 0].log_softmax(-1)
+    other_loss = target @ surprise
+    others = [index for index in range(vocab_size) if index not in (label, pad)]
+    difference = eps / vocab_size * (surprise[label] + surprise[pad] - 2 * surprise[others].mean())
+    torch.testing.assert_close(loss - other_loss, difference, rtol=1e-9, atol=1e-12)
+    assert 0 < abs(difference) < largest
+
+    divergence = F.kl_div(-surprise, target, reduction="sum")
+    entropy = -torch.special.xlogy(target, target).sum()
+    torch.testing.assert_close(other_loss - divergence, entropy, rtol=1e-9, atol=0)
 
 
 def test_noam_peaks_at_the_end_of_the_warm_up():
@@ -102,31 +111,139 @@ def test_trapezoid_rises_stays_and_falls():
     rates = [trapezoid_learning_rate(step, 2.0, 10, 100, 0.3) for step in range(1, 101)]
     assert rates[0] == pytest.approx(0.2)
     assert rates[9:70] == [2.0] * 61
+    assert rates[70] == 2.0  # the fall takes 30 steps, from here to a rate just above zero
+    assert rates[71] == pytest.approx(2.0 * 29 / 30)
     assert rates[-1] == pytest.approx(2.0 / 30)
     assert all(a > b for a, b in itertools.pairwise(rates[70:]))
     assert trapezoid_learning_rate(100, 2.0, 10, 100, 0.0) == 2.0
 
 
-def test_batches_hold_every_example_once_and_similar_lengths():
-    examples = reversal_examples(1000)
-    batches = bucketed_batches(examples, 16, seed=3)
-    assert sorted(index for batch in batches for index in batch) == list(range(1000))
-    assert batches == bucketed_batches(examples, 16, seed=3)
-    assert batches != bucketed_batches(examples, 16, seed=4)
-    spreads = [
-        max(len(examples[i][0]) for i in batch) - min(len(examples[i][0]) for i in batch)
-        for batch in batches
-    ]
-    assert sum(spreads) / len(spreads) < 0.5  # without buckets about 5
+def test_the_config_chooses_the_schedule():
+    config = TrainingConfig(learning_rate=0.5, warmup=10, decay_fraction=0.4)
+    for step in range(1, 51):
+        expected = trapezoid_learning_rate(step, 0.5, 10, 50, 0.4)
+        assert config.learning_rate_at(step, 50) == expected
+    noam = replace(config, schedule="noam")
+    assert noam.learning_rate_at(10, 50) == pytest.approx(0.5)
+    paper = replace(noam, learning_rate=(512 * 10) ** -0.5)
+    for step in range(1, 51):
+        expected = noam_learning_rate(step, 512, 10)
+        assert paper.learning_rate_at(step, 50) == pytest.approx(expected, rel=1e-12)
 
 
-def test_pad_batch_fills_at_the_end():
-    assert pad_batch([[1, 2, 3], [4]], pad_id=9).tolist() == [[1, 2, 3], [4, 9, 9]]
+# --- a run against a plain loop -----------------------------------------------------------------
+
+FULL = TrainingConfig(
+    epochs=2,
+    batch_size=8,
+    learning_rate=2e-2,
+    warmup=4,
+    decay_fraction=0.5,
+    betas=(0.8, 0.95),
+    weight_decay=0.1,
+    clip_norm=0.7,
+    label_smoothing=0.1,
+    seed=5,
+    save_every=3,
+)
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def plain_loop(config, device, model=TINY, pad_id=0):
+    """The losses and weights of the same run, written out with nothing but torch."""
+    torch.manual_seed(0)
+    network = Transformer(model).to(device)
+    examples = reversal_examples()
+    optimizer = torch.optim.AdamW(
+        network.parameters(), betas=config.betas, weight_decay=config.weight_decay
+    )
+    torch.manual_seed(config.seed)
+    losses, step, total = [], 0, 7 * config.epochs
+    for epoch in range(config.epochs):
+        for batch in bucketed_batches(examples, config.batch_size, config.seed + epoch):
+            step += 1
+            columns = []
+            for rows in ([examples[i][0] for i in batch], [examples[i][1] for i in batch]):
+                width = max(map(len, rows))
+                padded = [row + [pad_id] * (width - len(row)) for row in rows]
+                columns.append(torch.tensor(padded, device=device))
+            src, tgt = columns
+            optimizer.param_groups[0]["lr"] = trapezoid_learning_rate(
+                step, config.learning_rate, config.warmup, total, config.decay_fraction
+            )
+            half = config.precision == "bfloat16"
+            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=half):
+                logits = network(src, tgt[:, :-1])
+            assert logits.dtype == (torch.bfloat16 if half else torch.float32)
+            loss = F.cross_entropy(
+                logits.float().flatten(0, 1),
+                tgt[:, 1:].flatten(),
+                ignore_index=pad_id,
+                label_smoothing=config.label_smoothing,
+            )
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(network.parameters(), config.clip_norm)
+            optimizer.step()
+            losses.append(loss.item())
+    return losses, network.state_dict()
+
+
+def assert_same_weights(model, expected, **tolerance):
+    for name, weight in model.state_dict().items():
+        torch.testing.assert_close(weight, expected[name], **(tolerance or {"rtol": 0, "atol": 0}))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param(FULL, id="float32"),
+        pytest.param(replace(FULL, precision="bfloat16"), id="bfloat16"),
+        pytest.param(replace(TrainingConfig(), epochs=2, batch_size=8), id="defaults"),
+    ],
+)
+def test_a_run_is_the_plain_loop_to_the_bit(device, config):
+    losses, weights = plain_loop(config, device)
+    trainer = new_trainer(config=config, device=device)
+    assert trainer.train(progress=False) == losses
+    assert_same_weights(trainer.model, weights)
+
+
+def test_another_pad_id_is_obeyed(device):
+    model = replace(TINY, pad_id=11)  # a token that some examples contain
+    losses, _ = plain_loop(FULL, device, model, pad_id=11)
+    torch.manual_seed(0)
+    trainer = Trainer(Transformer(model), reversal_examples(), FULL, pad_id=11, device=device)
+    trainer.train(progress=False)
+    assert trainer.losses == losses
+    labels = [label for _, target in reversal_examples() for label in target[1:]]
+    assert 11 in labels
+    assert trainer.history[6].tokens == sum(label != 11 for label in labels)
+
+
+def test_the_defaults_are_those_of_the_model_that_ships():
+    assert asdict(TrainingConfig()) == {
+        "epochs": 30,
+        "batch_size": 96,
+        "learning_rate": 1e-3,
+        "warmup": 200,
+        "decay_fraction": 0.3,
+        "betas": (0.9, 0.98),
+        "weight_decay": 0.01,
+        "clip_norm": 1.0,
+        "label_smoothing": 0.05,
+        "precision": "float32",
+        "seed": 0,
+        "save_every": 1000,
+        "batch_tokens": None,
+        "accumulate": 1,
+        "schedule": "trapezoid",
+        "compile": False,
+    }
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
 def test_a_small_model_learns_to_reverse(device, precision):
-    config = replace(RUN, epochs=40, precision=precision)
+    config = replace(RUN, epochs=30, precision=precision)
     losses = new_trainer(config=config, device=device).train(progress=False)
     assert sum(losses[:7]) / 7 > 2.0
     assert sum(losses[-7:]) / 7 < 1.0
@@ -140,30 +257,343 @@ def test_the_same_seed_gives_the_same_losses(device):
     assert first != other
 
 
-def test_a_stopped_run_goes_on_to_the_same_result(tmp_path, device):
-    whole = new_trainer(device=device)
+def test_the_device_is_the_fastest_there_is_unless_one_is_given():
+    assert Trainer(Transformer(TINY), reversal_examples(), RUN).device == pick_device()
+    assert new_trainer(device="cpu").device == torch.device("cpu")
+
+
+class Small(nn.Module):
+    """Adds the mean of the source to each token of the target; a step takes no time."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(13, 8)
+        self.output_proj = nn.Linear(8, 13)
+
+    def forward(self, src, tgt):
+        memory = self.embedding(src).mean(1, keepdim=True)
+        return self.output_proj(torch.tanh(self.embedding(tgt) + memory))
+
+
+def small_trainer(config, run_dir=None, device="cpu", count=50):
+    torch.manual_seed(0)
+    examples, device = reversal_examples(count), torch.device(device)
+    return Trainer(Small(), examples, config, run_dir=run_dir, device=device)
+
+
+# --- micro-batches ------------------------------------------------------------------------------
+
+UNEQUAL = [
+    ([3] * n, [1, *range(3, 3 + n % 10), *[4] * (n - n % 10), 2]) for n in (1, 1, 2, 5, 9, 14)
+]
+
+
+def gradient_of_one_step(config, dtype, device):
+    """The gradient with which the first step is made, and its record."""
+    torch.manual_seed(0)
+    model = Transformer(replace(TINY, dropout=0.0)).to(dtype)
+    trainer = Trainer(model, UNEQUAL, config, device=device)
+    gradients = {}
+
+    def keep(optimizer, *_):
+        for name, parameter in trainer.model.named_parameters():
+            gradients[name] = parameter.grad.clone()
+
+    trainer.optimizer.register_step_pre_hook(keep)
+    trainer.train(max_steps=1, progress=False)
+    return gradients, trainer.history[0], model
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(torch.float64, 1e-9), (torch.float32, 2e-4)])
+@pytest.mark.parametrize("accumulate", [2, 3, 6, 9])
+def test_micro_batches_sum_to_the_gradient_of_the_whole_batch(device, dtype, rtol, accumulate):
+    config = replace(RUN, batch_size=6, clip_norm=math.inf)
+    whole, record, _ = gradient_of_one_step(config, dtype, device)
+    parts, record_of_parts, _ = gradient_of_one_step(
+        replace(config, accumulate=accumulate), dtype, device
+    )
+    assert record.loss == pytest.approx(record_of_parts.loss, rel=rtol)
+    assert record.gradient_norm == pytest.approx(record_of_parts.gradient_norm, rel=rtol)
+    assert record.tokens == record_of_parts.tokens == sum(len(t) - 1 for _, t in UNEQUAL)
+    for name, gradient in whole.items():
+        scale = gradient.abs().max().item()
+        torch.testing.assert_close(parts[name], gradient, rtol=rtol, atol=rtol * (scale + 1e-3))
+
+
+def test_the_gradient_is_that_of_the_mean_over_all_labels_and_no_mean_of_means(device):
+    config = replace(RUN, batch_size=6, accumulate=3, clip_norm=math.inf, label_smoothing=0.0)
+    gradients, _, _ = gradient_of_one_step(config, torch.float64, device)
+    torch.manual_seed(0)
+    model = Transformer(replace(TINY, dropout=0.0)).double().to(device)
+    losses = []
+    for source, target in UNEQUAL:  # one by one: no padding at all
+        src, tgt = torch.tensor([source], device=device), torch.tensor([target], device=device)
+        logits = model(src, tgt[:, :-1])
+        losses.append(F.cross_entropy(logits[0], tgt[0, 1:], reduction="none"))
+    torch.cat(losses).mean().backward()
+    mean_of_means = torch.stack([loss.mean() for loss in losses]).mean()
+    assert abs(mean_of_means - torch.cat(losses).mean()) > 0.01  # the lengths do make a difference
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(gradients[name], parameter.grad, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("accumulate", [2, 9])
+def test_a_run_in_micro_batches_is_the_run_in_whole_batches(device, accumulate):
+    whole = new_trainer(device=device, **EXACT)
     expected = whole.train(progress=False)
-    # 10 is in the middle of an epoch of 7 steps.
-    assert len(new_trainer(tmp_path, device=device).train(max_steps=10, progress=False)) == 10
-    resumed = new_trainer(tmp_path, device=device)
-    assert resumed.step == 10
+    parts = new_trainer(config=replace(RUN, accumulate=accumulate), device=device, **EXACT)
+    assert parts.train(progress=False) == pytest.approx(expected, rel=1e-8)
+    assert_same_weights(parts.model, whole.model.state_dict(), rtol=1e-7, atol=1e-9)
+
+
+def test_micro_batches_are_small(device):
+    trainer = new_trainer(config=replace(RUN, accumulate=3), device=device)
+    rows = []
+    trainer.model.register_forward_pre_hook(lambda _, inputs: rows.append(len(inputs[0])))
+    trainer.train(max_steps=1, progress=False)
+    assert sorted(rows) in ([2, 3, 3], [1, 1, 1])  # of 8 rows, or of the last 2
+
+
+# --- clipping, precision, trouble ---------------------------------------------------------------
+
+
+def test_the_gradient_is_cut_and_its_norm_recorded(device):
+    free, free_record, _ = gradient_of_one_step(
+        replace(RUN, clip_norm=math.inf), torch.float64, device
+    )
+    cut, cut_record, _ = gradient_of_one_step(replace(RUN, clip_norm=0.01), torch.float64, device)
+    norm = math.sqrt(sum(g.square().sum().item() for g in free.values()))
+    assert free_record.gradient_norm == cut_record.gradient_norm == pytest.approx(norm)
+    for name, gradient in free.items():
+        torch.testing.assert_close(cut[name], gradient * (0.01 / norm), rtol=1e-3, atol=0)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+def test_precision_is_that_of_the_layers_not_of_weights_and_loss(device, precision):
+    trainer = new_trainer(config=replace(RUN, precision=precision), device=device)
+    seen = []
+    trainer.model.register_forward_hook(lambda _m, _i, out: seen.append(out.dtype))
+    trainer.train(max_steps=2, progress=False)
+    assert seen == [getattr(torch, precision)] * 2
+    assert {weight.dtype for weight in trainer.model.parameters()} == {torch.float32}
+    exact = new_trainer(device=device)
+    exact.train(max_steps=1, progress=False)
+    assert trainer.losses[0] == pytest.approx(exact.losses[0], rel=1e-2)
+    assert (trainer.losses[0] == exact.losses[0]) == (precision == "float32")
+
+
+def test_float16_makes_the_step_of_float32(device):
+    # The scale must be gone from the gradient before it is cut.
+    exact, record, _ = gradient_of_one_step(RUN, torch.float32, device)
+    config = replace(RUN, precision="float16")
+    scaled, scaled_record, _ = gradient_of_one_step(config, torch.float32, device)
+    assert scaled_record.gradient_norm == pytest.approx(record.gradient_norm, rel=0.02)
+    difference = torch.cat([(scaled[name] - exact[name]).flatten() for name in exact]).norm()
+    assert difference < 0.05 * RUN.clip_norm
+
+
+def overflowing_trainer(run_dir=None, device="cpu", growth=2.0**30):
+    trainer = new_trainer(run_dir, replace(RUN, precision="float16"), device)
+    trainer.scaler.load_state_dict({**trainer.scaler.state_dict(), "scale": growth})
+    return trainer
+
+
+def test_a_float16_step_that_overflows_is_left_out_and_counts(tmp_path, device):
+    trainer = overflowing_trainer(tmp_path, device)
+    before = {name: weight.clone() for name, weight in trainer.model.state_dict().items()}
+    trainer.train(max_steps=1, progress=False)
+    assert_same_weights(trainer.model, before)
+    assert trainer.step == 1
+    assert trainer.scaler.get_scale() == 2.0**29
+    assert not math.isfinite(trainer.history[0].gradient_norm)
+    assert math.isfinite(trainer.losses[0])
+    trainer.train(progress=False)
+    assert [record.step for record in trainer.history] == list(range(1, 29))
+    rates = [record.learning_rate for record in trainer.history]
+    assert rates == [RUN.learning_rate_at(step, 28) for step in range(1, 29)]
+    assert math.isfinite(trainer.history[-1].gradient_norm)
+    assert not all(torch.equal(w, before[name]) for name, w in trainer.model.state_dict().items())
+    # The scale is part of the checkpoint.
+    resumed = new_trainer(tmp_path, replace(RUN, precision="float16"), device)
+    assert resumed.scaler.get_scale() == trainer.scaler.get_scale() < 2.0**30
+    assert math.isnan(sum(resumed.losses)) == math.isnan(sum(trainer.losses))
+
+
+def poison(trainer):
+    with torch.no_grad():
+        trainer.model.output_proj.weight[5, 0] = math.nan
+    return {name: weight.clone() for name, weight in trainer.model.state_dict().items()}
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_loss_that_is_not_finite_stops_the_run_before_the_step(tmp_path, device, precision):
+    config = replace(RUN, precision=precision, save_every=1)
+    trainer = new_trainer(tmp_path, config, device)
+    trainer.train(max_steps=3, progress=False)
+    good = (tmp_path / "last.pt").read_bytes()
+    poisoned = poison(trainer)
+    message = rf"step 4: the loss is nan and the gradient's norm nan, .*precision {precision}"
+    with pytest.raises(FloatingPointError, match=message):
+        trainer.train(progress=False)
+    assert trainer.step == 3
+    assert (tmp_path / "last.pt").read_bytes() == good
+    assert len((tmp_path / "metrics.csv").read_text().splitlines()) == 4
+    for name, weight in trainer.model.state_dict().items():
+        assert torch.equal(weight.nan_to_num(7), poisoned[name].nan_to_num(7)), name
+
+
+class Steep(nn.Module):
+    """A model with a finite loss and a gradient that is not: the root is steep at zero."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(13))
+
+    def forward(self, src, tgt):
+        return self.weight.sqrt().expand(*tgt.shape, 13)
+
+
+def test_a_gradient_that_is_not_finite_stops_the_run_before_the_step(device):
+    trainer = Trainer(Steep(), reversal_examples(), RUN, device=device)
+    with pytest.raises(FloatingPointError, match=r"step 1: the loss is 2\.5.* norm (nan|inf)"):
+        trainer.train(progress=False)
+    assert trainer.model.weight.tolist() == [0.0] * 13
+
+
+@pytest.mark.parametrize("device", ["cpu"])
+def test_float16_gives_up_when_the_scale_cannot_help(device):
+    trainer = overflowing_trainer(device=device, growth=8.0)
+    poison(trainer)
+    # 8, 4 and 2 are lowered; at 1 there is no scaling left to blame.
+    with pytest.raises(FloatingPointError, match="step 4: the loss is nan"):
+        trainer.train(progress=False)
+    assert trainer.step == 3
+
+
+# --- epochs and batches by tokens ---------------------------------------------------------------
+
+
+def test_epoch_callback_runs_once_an_epoch_and_training_mode_comes_back():
+    seen = []
+    trainer = new_trainer()
+    assert (trainer.epoch, trainer.steps_per_epoch, trainer.total_steps) == (0, 7, 28)
+
+    def after_epoch(trainer):
+        assert trainer.model.training
+        trainer.model.eval()
+        seen.append((trainer.epoch, trainer.step))
+
+    modes = []
+    trainer.model.register_forward_pre_hook(lambda module, _: modes.append(module.training))
+    trainer.model.eval()
+    trainer.train(on_epoch=after_epoch, progress=False)
+    assert seen == [(1, 7), (2, 14), (3, 21), (4, 28)]
+    assert modes == [True] * 28
+    assert trainer.model.training
+
+
+def test_epochs_of_batches_by_tokens_may_differ_and_add_up(device):
+    config = replace(RUN, epochs=4, batch_tokens=20)
+    trainer = small_trainer(config, device=device, count=400)
+    counts = [len(token_batches(reversal_examples(400), 20, epoch)) for epoch in range(4)]
+    assert len(set(counts)) > 1
+    total = sum(counts)
+    assert trainer.epoch_ends == list(itertools.accumulate(counts))
+    assert trainer.total_steps == total
+    finished, sizes = [], []
+    trainer.model.register_forward_pre_hook(
+        lambda _, ids: sizes.append((*ids[0].shape, *ids[1].shape))
+    )
+    trainer.train(
+        on_epoch=lambda t: finished.append((t.step, t.epoch, t.steps_per_epoch)), progress=False
+    )
+    ends = itertools.accumulate(counts)
+    assert finished == [(end, epoch + 1, counts[epoch]) for epoch, end in enumerate(ends)]
+    # The decoder reads one token less than the target has.
+    assert max(rows * (source + target + 1) for rows, source, _, target in sizes) <= 20
+    assert [r.epoch for r in trainer.history] == [e + 1 for e in range(4) for _ in range(counts[e])]
+    rates = [RUN.learning_rate_at(step, total) for step in range(1, total + 1)]
+    assert [record.learning_rate for record in trainer.history] == rates
+
+
+def test_a_run_by_tokens_goes_on_in_the_right_epoch(tmp_path, device):
+    config = replace(RUN, epochs=3, batch_tokens=20)
+    expected = small_trainer(config, device=device, count=400).train(progress=False)
+    stopped = small_trainer(config, tmp_path, device, count=400)
+    stopped.train(max_steps=stopped.epoch_ends[0] + 5, progress=False)
+    resumed = small_trainer(config, tmp_path, device, count=400)
+    assert resumed.epoch == 1
     assert resumed.train(progress=False) == expected
-    for name, parameter in whole.model.state_dict().items():
-        assert torch.equal(parameter, resumed.model.state_dict()[name]), name
+
+
+def test_every_epoch_sees_every_example_once(device):
+    for config in (RUN, replace(RUN, batch_tokens=40)):
+        trainer = new_trainer(config=config, device=device)
+        seen = []
+
+        def keep(_, inputs, seen=seen):
+            seen.extend(tuple(i for i in row if i) for row in inputs[0].tolist())
+
+        trainer.model.register_forward_pre_hook(keep)
+        expected = sorted(tuple(source) for source, _ in reversal_examples())
+        orders = []
+        for end in trainer.epoch_ends:
+            seen.clear()
+            trainer.train(max_steps=end, progress=False)
+            assert sorted(seen) == expected
+            orders.append(list(seen))
+        assert orders[0] != orders[1]
+
+
+# --- stop and go on -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"precision": "bfloat16"},
+        {"precision": "float16"},
+        {"accumulate": 3},
+        {"batch_tokens": 40, "epochs": 2},
+        {"schedule": "noam"},
+    ],
+    ids=str,
+)
+def test_a_stopped_run_goes_on_to_the_same_result(tmp_path, device, changes):
+    config = replace(RUN, **changes)
+    whole = new_trainer(config=config, device=device)
+    expected = whole.train(progress=False)
+    # 10 is in the middle of an epoch: of 7 steps, or of 13 by tokens.
+    stopped = new_trainer(tmp_path, config, device)
+    assert len(stopped.train(max_steps=10, progress=False)) == 10
+    resumed = new_trainer(tmp_path, config, device)
+    assert resumed.step == 10
+    assert resumed.history == stopped.history
+    assert [type(field) for field in resumed.history[0]] == [
+        int,
+        int,
+        float,
+        float,
+        float,
+        int,
+        float,
+    ]
+    assert resumed.train(progress=False) == expected
+    assert_same_weights(resumed.model, whole.model.state_dict())
+    assert [r[:-1] for r in resumed.history] == [r[:-1] for r in whole.history]
 
 
 def test_a_killed_run_goes_on_to_the_same_result(tmp_path):
     script = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import test_training as t;"
-        "trainer = t.new_trainer(sys.argv[2]);"
+        "import sys; from tests.package import training_runs;"
+        "trainer = training_runs.new_trainer(sys.argv[1]);"
         "trainer.train(progress=False, on_epoch=lambda _: print('epoch', flush=True))"
     )
-    folder = os.path.dirname(__file__)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(
-        [sys.executable, "-c", script, folder, str(tmp_path)],
+        [sys.executable, "-c", script, str(tmp_path)],
         stdout=subprocess.PIPE,
-        env=environment,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.getcwd()},
     ) as process:
         assert process.stdout.readline() == b"epoch\n"
         process.send_signal(signal.SIGKILL)
@@ -175,6 +605,40 @@ def test_a_killed_run_goes_on_to_the_same_result(tmp_path):
         assert resumed.train(progress=False) == new_trainer().train(progress=False)
     finally:
         torch.set_num_threads(threads)
+    rows = (tmp_path / "metrics.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in rows] == ["step", *map(str, range(1, 29))]
+
+
+def test_checkpoints_come_every_few_steps_and_at_the_end(tmp_path):
+    steps = {}
+
+    def interrupt(trainer):
+        steps[trainer.step] = new_trainer(tmp_path).step
+        if trainer.step == 14:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        new_trainer(tmp_path).train(on_epoch=interrupt, progress=False)
+    assert steps == {7: 6, 14: 12}
+    new_trainer(tmp_path).train(max_steps=20, progress=False)
+    assert new_trainer(tmp_path).step == 20
+    new_trainer(tmp_path).train(progress=False)
+    assert new_trainer(tmp_path).step == 28
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["last.pt", "metrics.csv"]
+
+
+def test_a_finished_run_stays_as_it_is(tmp_path):
+    losses = new_trainer(tmp_path).train(max_steps=1000, progress=False)
+    assert len(losses) == 28
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert new_trainer(tmp_path).train(progress=False) == losses
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
+
+
+def test_without_a_run_dir_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    new_trainer().train(max_steps=3, progress=False)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failed_save_leaves_the_last_good_checkpoint(tmp_path, monkeypatch):
@@ -193,43 +657,168 @@ def test_a_failed_save_leaves_the_last_good_checkpoint(tmp_path, monkeypatch):
     assert new_trainer(tmp_path).step == 3
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", "half", "other"])
+@pytest.mark.parametrize("content", [b"", b"hello", "half", "a list", "another dictionary"])
 def test_a_damaged_checkpoint_is_named(tmp_path, content):
     path = tmp_path / "last.pt"
     if content == "half":
         new_trainer(tmp_path).train(max_steps=3, progress=False)
-        content = path.read_bytes()[:5000]
-    if content == "other":
+        path.write_bytes(path.read_bytes()[:5000])
+    elif content == "a list":
         torch.save([1, 2, 3], path)
+    elif content == "another dictionary":
+        torch.save({"model": {}}, path)
     else:
         path.write_bytes(content)
-    with pytest.raises(OSError, match=r"last\.pt is damaged.*delete it to start the run again"):
+    with pytest.raises(OSError, match=r"last\.pt is damaged: .*delete it to start the run again"):
+        new_trainer(tmp_path)
+
+
+def test_a_checkpoint_without_permission_is_not_called_damaged(tmp_path, monkeypatch):
+    (tmp_path / "last.pt").write_bytes(b"")
+
+    def refuse(*_, **__):
+        raise PermissionError("permission denied")
+
+    monkeypatch.setattr(torch, "load", refuse)
+    with pytest.raises(PermissionError, match="permission denied"):
         new_trainer(tmp_path)
 
 
 def test_a_run_with_another_config_is_refused(tmp_path):
     new_trainer(tmp_path).train(max_steps=3, progress=False)
-    with pytest.raises(ValueError, match="another config"):
+    with pytest.raises(
+        ValueError,
+        match=r"run_dir holds a run with another config: .*last\.pt was made with .*'epochs': 4,"
+        r".*got .*'epochs': 5,.*use another folder",
+    ):
         new_trainer(tmp_path, config=replace(RUN, epochs=5))
 
 
 def test_a_run_with_another_model_is_refused(tmp_path):
     new_trainer(tmp_path).train(max_steps=3, progress=False)
-    with pytest.raises(ValueError, match=r"run_dir holds a run of another model.*last\.pt"):
-        Trainer(Transformer(replace(TINY, d_model=32)), reversal_examples(), RUN, run_dir=tmp_path)
+    with pytest.raises(ValueError, match=r"run_dir holds a run of another model: .*last\.pt: "):
+        new_trainer(tmp_path, model=replace(TINY, d_model=32))
 
 
-def test_epoch_callback_runs_once_an_epoch_and_training_mode_comes_back():
+# --- the log ------------------------------------------------------------------------------------
+
+
+def read_metrics(folder):
+    with (folder / "metrics.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    return header, [[float(value) for value in row] for row in rows]
+
+
+def test_metrics_say_what_happened_at_every_step(tmp_path, device):
+    trainer = new_trainer(tmp_path / "new" / "folder", device=device)
     seen = []
+
+    def look(trainer):  # while it is training
+        seen.append(len(read_metrics(trainer.run_dir)[1]))
+
+    trainer.train(on_epoch=look, progress=False)
+    assert seen == [7, 14, 21, 28]
+    header, rows = read_metrics(trainer.run_dir)
+    assert header == [
+        *("step", "epoch", "loss", "learning_rate", "gradient_norm", "tokens", "seconds")
+    ]
+    assert rows == [list(record) for record in trainer.history]
+    assert [record.step for record in trainer.history] == list(range(1, 29))
+    assert [record.epoch for record in trainer.history] == [1 + n // 7 for n in range(28)]
+    assert [record.loss for record in trainer.history] == trainer.losses
+    labels = sum(len(target) - 1 for _, target in reversal_examples())
+    assert [trainer.history[end - 1].tokens for end in (7, 14, 21, 28)] == [
+        labels * n for n in (1, 2, 3, 4)
+    ]
+    first = trainer._deal(0)[0]
+    assert trainer.history[0].tokens == sum(len(trainer.examples[i][1]) - 1 for i in first)
+    seconds = [record.seconds for record in trainer.history]
+    assert seconds[0] > 0
+    assert all(a < b for a, b in itertools.pairwise(seconds))
+
+
+def test_metrics_have_each_step_once_after_a_kill(tmp_path):
+    trainer = new_trainer(tmp_path)
+    trainer.train(max_steps=4, progress=False)
+    at_four = (tmp_path / "last.pt").read_bytes()
+    trainer.train(max_steps=8, progress=False)
+    seconds = trainer.history[3].seconds
+    # As if killed in the middle of a line, with the last checkpoint at step 4.
+    (tmp_path / "last.pt").write_bytes(at_four)
+    with (tmp_path / "metrics.csv").open("a") as file:
+        file.write("9,2,1.5")
+    resumed = new_trainer(tmp_path)
+    resumed.train(progress=False)
+    _, rows = read_metrics(tmp_path)
+    assert rows == [list(record) for record in resumed.history]
+    assert [row[0] for row in rows] == list(range(1, 29))
+    assert resumed.history[3].seconds == seconds < resumed.history[4].seconds
+
+    # A log that was thrown away comes back.
+    (tmp_path / "metrics.csv").unlink()
+    new_trainer(tmp_path).train(progress=False)
+    assert read_metrics(tmp_path)[1] == rows
+
+
+def test_the_time_between_two_calls_does_not_count(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(training_module.time, "perf_counter", lambda: now[0])
     trainer = new_trainer()
+    trainer.model.register_forward_pre_hook(lambda *_: now.__setitem__(0, now[0] + 1.0))
+    trainer.train(max_steps=2, progress=False)
+    now[0] += 50.0
+    trainer.train(max_steps=4, progress=False)
+    assert [record.seconds for record in trainer.history] == [1.0, 2.0, 3.0, 4.0]
 
-    def after_epoch(trainer):
-        trainer.model.eval()
-        seen.append(trainer.epoch)
 
-    trainer.train(on_epoch=after_epoch, progress=False)
-    assert seen == [1, 2, 3, 4]
-    assert trainer.model.training
+def test_progress_is_shown_unless_switched_off(capsys):
+    trainer = new_trainer()
+    trainer.train(max_steps=3, progress=False)
+    assert capsys.readouterr().err == ""
+    trainer.train(max_steps=5)
+    shown = capsys.readouterr().err
+    assert "3/5" in shown
+    assert "5/5" in shown
+    assert "step/s" in shown or "s/step" in shown
+    assert f"loss={trainer.losses[-1]:.3f}" in shown
+
+
+# --- compiling ----------------------------------------------------------------------------------
+
+
+def test_compile_runs_the_model_through_torch_compile(tmp_path, monkeypatch):
+    calls = []
+
+    def fake_compile(module, **options):
+        calls.append((module, options))
+        return lambda *inputs: module(*inputs)
+
+    monkeypatch.setattr(torch, "compile", fake_compile)
+    expected = small_trainer(RUN).train(progress=False)
+    assert calls == []
+    config = replace(RUN, compile=True)
+    trainer = small_trainer(config, tmp_path)
+    assert trainer.train(progress=False) == expected
+    # The lengths change from batch to batch: one program for all of them.
+    assert calls == [(trainer.model, {"dynamic": True})]
+    # Names in the checkpoint are those of the model itself.
+    state = torch.load(tmp_path / "last.pt")
+    assert list(state["model"]) == list(Small().state_dict())
+
+
+@pytest.mark.slow
+def test_a_compiled_run_gives_the_same_losses_and_resumes(tmp_path, device):
+    config = replace(RUN, compile=True)
+    expected = small_trainer(RUN, device=device).train(progress=False)
+    whole = small_trainer(config, device=device).train(progress=False)
+    assert whole == pytest.approx(expected, rel=1e-5)
+    small_trainer(config, tmp_path, device).train(max_steps=10, progress=False)
+    assert small_trainer(config, tmp_path, device).train(progress=False) == whole
+
+
+# --- bad arguments ------------------------------------------------------------------------------
+
+ZEROS = torch.zeros(2, 3, 4)
 
 
 @pytest.mark.parametrize(
@@ -237,27 +826,125 @@ def test_epoch_callback_runs_once_an_epoch_and_training_mode_comes_back():
     [
         (lambda: split_target(torch.ones(2, 1, dtype=torch.int64)), "ids must have at least 2"),
         (lambda: split_target(torch.ones(2, 3)), "ids must hold ids as int64"),
+        (lambda: split_target(torch.ones(3, dtype=torch.int64)), "ids must have shape"),
         (
-            lambda: sequence_loss(torch.zeros(2, 3, 4), torch.zeros(2, 4).long(), 0),
+            lambda: sequence_loss(ZEROS, torch.zeros(2, 4).long(), 0),
             r"logits must be \(B, T, V\) and labels \(B, T\), got \(2, 3, 4\) and \(2, 4\)",
+        ),
+        (
+            lambda: sequence_loss(torch.zeros(2, 3), torch.zeros(2, 3).long(), 0),
+            r"logits must be \(B, T, V\) and labels \(B, T\), got \(2, 3\) and \(2, 3\)",
+        ),
+        (
+            lambda: sequence_loss(ZEROS.long(), torch.ones(2, 3).long(), 0),
+            "logits must be floating, got torch.int64",
+        ),
+        (
+            lambda: sequence_loss(ZEROS, torch.ones(2, 3), 0),
+            "labels must hold ids as int64 or int32, got torch.float32",
+        ),
+        (
+            lambda: sequence_loss(ZEROS, torch.full((2, 3), 4), 0),
+            r"labels must lie in 0\.\.3 \(vocabulary of 4\), got ids from 4 to 4",
+        ),
+        (
+            lambda: sequence_loss(ZEROS, torch.full((2, 3), -1), 0),
+            r"labels must lie in 0\.\.3 \(vocabulary of 4\), got ids from -1 to -1",
+        ),
+        (
+            lambda: sequence_loss(ZEROS, torch.full((2, 3), 2), 2),
+            "labels must hold at least one that is not pad_id=2, got none",
+        ),
+        (
+            lambda: sequence_loss(torch.zeros(0, 3, 4), torch.zeros(0, 3).long(), 0),
+            "labels must hold at least one that is not pad_id=0, got none",
+        ),
+        (
+            lambda: sequence_loss(ZEROS, torch.ones(2, 3, device="meta").long(), 0),
+            "labels must be on cpu like the weights, got meta",
         ),
         (
             lambda: sequence_loss(torch.zeros(1, 1, 4), torch.ones(1, 1).long(), 0, 1.0),
             r"label_smoothing must be a number in \[0, 1\), got 1.0",
         ),
-        (lambda: noam_learning_rate(0, 512, 4000), "step must be an integer of at least 1, got 0"),
-        (
-            lambda: trapezoid_learning_rate(11, 1.0, 2, 10, 0.3),
-            "step must be at most total, got step=11, total=10",
-        ),
-        (lambda: TrainingConfig(precision="float64"), "precision must be"),
-        (lambda: TrainingConfig(epochs=0), "epochs must be an integer of at least 1, got 0"),
-        (lambda: TrainingConfig(label_smoothing=-0.1), "label_smoothing must be a number in"),
-        (lambda: pad_batch([], 0), "rows must hold at least one row, got none"),
-        (lambda: bucketed_batches([], 4, 0), "examples must hold at least one example"),
         (lambda: Trainer(Transformer(TINY), [], RUN), "examples must hold at least one, got none"),
+        (
+            lambda: Trainer(Transformer(TINY), [([3], [1, 2]), ([], [1, 2])], RUN),
+            r"examples\[1\] must have a source of at least 1 .* got 0 and 2",
+        ),
+        (
+            lambda: Trainer(Transformer(TINY), [([3], [1])], RUN),
+            r"examples\[0\] must have .* a target of at least 2 ids .* got 1 and 1",
+        ),
+        (
+            lambda: new_trainer(config=replace(RUN, batch_tokens=5)),
+            "batch_tokens must hold the longest example, got 5",
+        ),
+        (
+            lambda: new_trainer().train(max_steps=0),
+            "max_steps must be an integer of at least 1, got 0",
+        ),
     ],
 )
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("name", ["step", "d_model", "warmup"])
+def test_noam_names_what_is_below_one(name):
+    arguments = {"step": 1, "d_model": 1, "warmup": 1}
+    assert noam_learning_rate(**arguments) == 1.0
+    with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1, got 0"):
+        noam_learning_rate(**{**arguments, name: 0})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"step": 0}, "step must be an integer of at least 1, got 0"),
+        ({"warmup": 0}, "warmup must be an integer of at least 1, got 0"),
+        ({"total": 0}, "total must be an integer of at least 1, got 0"),
+        ({"decay_fraction": 1.0}, r"decay_fraction must be a number in \[0, 1\), got 1.0"),
+        ({"step": 2}, "step must be at most total, got step=2, total=1"),
+    ],
+    ids=str,
+)
+def test_trapezoid_names_what_is_out_of_range(change, message):
+    arguments = {"step": 1, "peak": 1.0, "warmup": 1, "total": 1, "decay_fraction": 0.3}
+    assert trapezoid_learning_rate(**arguments) == 1.0
+    with pytest.raises(ValueError, match=message):
+        trapezoid_learning_rate(**(arguments | change))
+
+
+COUNTS = ("epochs", "batch_size", "warmup", "save_every", "accumulate", "batch_tokens")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        *(({name: 0}, f"{name} must be an integer of at least 1, got 0") for name in COUNTS),
+        ({"learning_rate": 0.0}, "learning_rate must be a number above 0, got 0.0"),
+        ({"learning_rate": math.nan}, "learning_rate must be a number above 0, got nan"),
+        ({"clip_norm": -1.0}, "clip_norm must be a number above 0, got -1.0"),
+        ({"label_smoothing": -0.1}, r"label_smoothing must be a number in \[0, 1\), got -0.1"),
+        ({"decay_fraction": 1.0}, r"decay_fraction must be a number in \[0, 1\), got 1.0"),
+        ({"betas": (0.9, 1.0)}, r"betas\[1\] must be a number in \[0, 1\), got 1.0"),
+        ({"betas": (0.9,)}, r"betas must be 2 numbers, got \(0.9,\)"),
+        ({"weight_decay": -0.1}, "weight_decay must be at least 0, got -0.1"),
+        (
+            {"precision": "float64"},
+            'precision must be one of "float32", "bfloat16", "float16", got \'float64\'',
+        ),
+        ({"schedule": "cosine"}, 'schedule must be one of "trapezoid", "noam", got \'cosine\''),
+    ],
+    ids=str,
+)
+def test_settings_that_could_not_train_are_named(change, message):
+    with pytest.raises(ValueError, match=message):
+        TrainingConfig(**change)
+
+
+def test_what_is_just_allowed():
+    TrainingConfig(clip_norm=math.inf, weight_decay=0, betas=(0, 0.5), decay_fraction=0.0)
+    Trainer(Transformer(TINY), [([3], [1, 2])], RUN)
