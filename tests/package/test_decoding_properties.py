@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -18,7 +18,10 @@ from transformer_ref.model import Transformer
 
 pytestmark = pytest.mark.usefixtures("default_device")
 
-FEW = settings(max_examples=8, deadline=None, database=None, derandomize=True)
+# No search for a smaller example: weights from a smaller seed are no simpler.
+FEW = settings(
+    max_examples=8, deadline=None, database=None, derandomize=True, phases=[Phase.generate]
+)
 SEEDS = st.integers(0, 2**31 - 1)
 LENGTHS = st.integers(2, 6)
 NORMS = st.sampled_from(["post", "pre"])

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -26,7 +26,10 @@ from transformer_ref.model import Decoder, Encoder, Transformer
 
 pytestmark = pytest.mark.usefixtures("default_device")
 
-FEW = settings(max_examples=8, deadline=None, database=None, derandomize=True)
+# No search for a smaller example: weights from a smaller seed are no simpler.
+FEW = settings(
+    max_examples=8, deadline=None, database=None, derandomize=True, phases=[Phase.generate]
+)
 SEEDS = st.integers(0, 2**31 - 1)
 LENGTHS = st.integers(2, 9)
 EXTRA = st.integers(1, 5)
