@@ -62,9 +62,9 @@ def load_pairs(settings: Settings, split: Split) -> list[Pair]:
 
     Raises:
         OSError: if files of Multi30k are missing or damaged.
-        ValueError: if no folder of Multi30k is named.
+        ValueError: if no folder of Multi30k is named, or the task is another.
     """
-    data = settings.data
+    data, draw = settings.data, {"reversal": reversal_pairs, "dates": date_pairs}
     if settings.task == "multi30k":
         if data.folder is None:
             raise ValueError(
@@ -77,9 +77,10 @@ def load_pairs(settings: Settings, split: Split) -> list[Pair]:
             "test": "test_2016_flickr",
         }
         pairs = load_multi30k(data.folder, names[split])
+    elif settings.task in draw:
+        pairs = draw[settings.task](split, data.examples if split == "train" else 1000)
     else:
-        draw = {"reversal": reversal_pairs, "dates": date_pairs}[settings.task]
-        pairs = draw(split, data.examples if split == "train" else 1000)
+        raise ValueError(f"settings must be of a text-to-text task, got {settings.task!r}")
     return pairs[: data.limit]
 
 
@@ -110,7 +111,7 @@ def _train(settings: Settings, options: argparse.Namespace) -> None:
 
 
 def _translate(settings: Settings, options: argparse.Namespace) -> None:
-    texts = options.texts or sys.stdin.read().splitlines()
+    texts = options.texts or [line.removesuffix("\n") for line in sys.stdin]
     model = _load(settings, options)
     for answer in model.translate(texts, **asdict(settings.decoding)):
         print(answer)

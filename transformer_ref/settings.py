@@ -87,8 +87,10 @@ class DecodingSettings:
     batch_size: int = 64
 
     def __post_init__(self) -> None:
-        """Refuse sizes below 1."""
+        """Refuse sizes below 1 and penalties below 0."""
         require_at_least_one(beam_size=self.beam_size, batch_size=self.batch_size)
+        if not self.length_penalty >= 0.0:
+            raise ValueError(f"length_penalty must be at least 0, got {self.length_penalty!r}")
 
 
 # Its vocabulary sizes stand in for those of the tokenizers, which are trained first.
@@ -109,6 +111,9 @@ class Settings:
         model: the Transformer; its vocabulary sizes are those of the tokenizers, whatever it says.
         training: the run.
         decoding: how answers are searched.
+
+    Raises:
+        ValueError: on a setting that would have no effect on this task.
     """
 
     task: Task
@@ -117,6 +122,18 @@ class Settings:
     model: TransformerConfig = _SMALL_MODEL
     training: TrainingConfig = field(default_factory=TrainingConfig)
     decoding: DecodingSettings = field(default_factory=DecodingSettings)
+
+    def __post_init__(self) -> None:
+        """Refuse what would have no effect."""
+        if self.data.folder is not None and self.task != "multi30k":
+            raise ValueError(
+                f"data.folder must be left out of the task {self.task}, got {self.data.folder!r}"
+            )
+        if self.task == "g2p" and self.tokenizer != TokenizerSettings():
+            raise ValueError(
+                "tokenizer must be left out of the task g2p, which has its own letters and "
+                f"phonemes, got {self.tokenizer}"
+            )
 
 
 def ready_configs() -> list[str]:
@@ -158,7 +175,10 @@ def read_settings(config: str | Path) -> Settings:
         name: _read_section(getattr(base, name), table, f"{path}: {name}")
         for name, table in content.items()
     }
-    return replace(base, **sections)
+    try:
+        return replace(base, **sections)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _read_section(base: Section, table: object, where: str) -> Section:

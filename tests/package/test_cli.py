@@ -73,7 +73,7 @@ def test_the_model_that_ships_pronounces_arguments(capsys):
 
 
 def test_it_pronounces_lines_from_stdin_too(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO("knight\nphone"))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("knight\nphone\n"))
     assert run("translate", "--device", "cpu") == 0
     assert capsys.readouterr().out == "N AY T\nF OW N\n"
 
@@ -133,6 +133,11 @@ def test_each_task_has_its_pairs(config, multi30k):
     assert pairs("multi30k", "dev", folder) == [("Ein Hund rennt.", "A cat.")]
 
 
+def test_the_dictionary_has_no_pairs():
+    with pytest.raises(ValueError, match="must be of a text-to-text task, got 'g2p'"):
+        cli.load_pairs(cli.read_settings("g2p"), "dev")
+
+
 def test_options_go_before_the_config(config, monkeypatch):
     found = []
     monkeypatch.setattr(cli, "train_translator", lambda *_, **__: {})
@@ -144,7 +149,7 @@ def test_options_go_before_the_config(config, monkeypatch):
     assert (found[0].training.epochs, found[0].training.seed) == (7, 5)
     assert found[0].training.batch_size == 8
     assert found[0].data.limit == 3
-    assert run("train", "--config", name, "--limit", 2, "--data", "there") == 0
+    assert run("train", "--config", config("multi30k"), "--limit", 2, "--data", "there") == 0
     assert (found[-1].data.limit, found[-1].data.folder) == (2, "there")
     assert found[-1].training.epochs == 1
 
@@ -200,7 +205,8 @@ def test_an_interrupted_training_says_how_to_go_on(config, capsys, monkeypatch):
         (["translate", "--config", "dates", "a"], "no checkpoint at runs/dates"),
         (["translate", "--config", "mine", "a"], "no config 'mine'"),
         (["translate", "--beam-size", "0", "a"], "beam_size must be an integer of at least 1"),
-        (["translate", "--length-penalty", "-1", "--beam-size", "2", "a"], "length_penalty must"),
+        (["translate", "--length-penalty", "-1", "a"], "length_penalty must be at least 0, got -1"),
+        (["evaluate", "--data", "there"], "data.folder must be left out of the task g2p"),
         (["evaluate", "--limit", "0"], "limit must be an integer of at least 1, got 0"),
         (["evaluate", "--limit", "-5"], "limit must be an integer of at least 1, got -5"),
         (["train", "--epochs", "0"], "epochs must be an integer of at least 1, got 0"),
@@ -272,6 +278,7 @@ def test_the_examples_of_the_help_are_understood():
         cli._parser().parse_args(command.split())
 
 
+@pytest.mark.slow
 def test_under_torchrun_the_first_process_speaks_for_all(config):
     name = config("reversal", "[data]\nexamples = 24\nlimit = 24")
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]

@@ -171,6 +171,22 @@ def test_what_is_not_toml_is_named(tmp_path, content):
             r"decoding: batch_size must be .* at least 1, got 0",
         ),
         (
+            'task = "dates"\n[decoding]\nlength_penalty = -0.5',
+            r"decoding: length_penalty must be at least 0, got -0.5",
+        ),
+        (
+            'task = "dates"\n[decoding]\nlength_penalty = nan',
+            r"decoding: length_penalty must be at least 0, got nan",
+        ),
+        (
+            'task = "dates"\n[data]\nfolder = "x"',
+            r"data.folder must be left out of the task dates, got 'x'",
+        ),
+        (
+            'task = "g2p"\n[tokenizer]\nkind = "bpe"',
+            r"tokenizer must be left out of the task g2p, which has its own letters and phonemes",
+        ),
+        (
             'task = "dates"\n[decoding]\nlength_penalty = "1"',
             r"decoding\.length_penalty must be a number, got '1'",
         ),

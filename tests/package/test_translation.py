@@ -111,6 +111,14 @@ def test_evaluate_compares_what_is_translated(translator):
     assert scores.chrf == corpus_chrf(answers, references)
 
 
+def test_evaluate_searches_as_it_is_told(device):
+    translator = make_translator(device, seed=4)
+    pairs = list(zip(TEXTS[:4], translator.translate(TEXTS[:4], 3, 0.0), strict=True))
+    assert translator.evaluate(pairs, 3, 0.0).exact_match == 1.0
+    assert translator.evaluate(pairs, 3, 3.0).exact_match < 1.0
+    assert translator.evaluate(pairs, 1, 0.0).exact_match < 1.0
+
+
 @pytest.mark.parametrize("kind", ["word", "char", "bpe"])
 @pytest.mark.parametrize("joint", [False, True])
 def test_a_saved_translator_says_the_same(tmp_path, device, kind, joint):
