@@ -1,49 +1,105 @@
-"""Run all benchmarks on every device of this machine: `python -m benchmarks --help`."""
+"""Measure speed and memory, and write the results: `python -m benchmarks --help`.
+
+Every case runs on each device of this machine on which it makes sense.
+What a run does not measure stays in the results as it was, with the date of its own run.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from benchmarks import cases, report
+from benchmarks import report
+from benchmarks.cases import CASES
+from benchmarks.rows import Row, Setting, not_measured
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, write and print; the status is 1 if a ratio is not what is asked."""
+    """Measure, write and print; the status is 1 if a figure is not what is asked."""
+    options = parse(arguments)
+    torch.set_num_threads(1)
+    conditions = report.conditions()
+    old, new = report.read(options.output), []
+    for name in options.only:
+        for row in measure(name, options):
+            new.append(replace(row, conditions=conditions))
+            print(f"{name} on {row.device}: {row.what}", flush=True)
+            print(f"    / {row.against}: {report.describe(row)} {row.asked}", flush=True)
+        # After each case, so that an interrupted run keeps what it has measured.
+        paths = report.write(report.merge(old, new, list(CASES)), options.output)
+    for path in paths:
+        print(f"written: {path}")
+    return 1 if any(row.failed for row in new) else 0
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "--repetitions", type=int, default=9, help="runs of each side (default: %(default)s)"
+        "--only",
+        nargs="+",
+        choices=CASES,
+        default=list(CASES),
+        metavar="CASE",
+        help=f"some of {', '.join(CASES)} (default: all)",
+    )
+    parser.add_argument(
+        "--device",
+        nargs="+",
+        choices=("cpu", "cuda"),
+        default=["cpu", "cuda"],
+        help="where to measure (default: both)",
+    )
+    parser.add_argument(
+        "--repetitions",
+        type=int,
+        default=9,
+        help="runs of each side of a quick case; slow cases take fewer (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--slow-bfloat16",
+        action="store_true",
+        help="measure bfloat16 where the processor has no instructions for it too",
+    )
+    parser.add_argument(
+        "--multi30k", type=Path, metavar="FOLDER", help="the data, to train on them on a GPU"
     )
     parser.add_argument(
         "--output",
         type=Path,
         default=Path(__file__).parent,
-        help="folder for results.json and RESULTS.md (default: %(default)s)",
+        help="folder for the results (default: %(default)s)",
     )
     options = parser.parse_args(arguments)
     if options.repetitions < 2:
         parser.error(f"--repetitions must be at least 2, got {options.repetitions}")
+    return options
 
-    torch.set_num_threads(1)
-    devices = [torch.device("cpu")]
-    if torch.cuda.is_available():
-        devices.append(torch.device("cuda"))
-    results = []
-    for device in devices:
-        for case in (cases.attention, cases.transformer):
-            row = case(device, options.repetitions)
-            results.append(row)
-            print(
-                f"{row.device}: {row.what} / {row.against}: {row.ratio.median:.2f} "
-                f"({row.ratio.lower:.2f} to {row.ratio.upper:.2f}), asked {row.asked}",
-                flush=True,
+
+def measure(name: str, options: argparse.Namespace) -> Iterator[Row]:
+    """Run one case on each device that was asked for."""
+    case = CASES[name]
+    for device in case.devices:
+        if device not in options.device:
+            continue
+        if device == "cuda" and not torch.cuda.is_available():
+            if case.devices == ("cuda",):  # else the rows of the processor stand for the case
+                yield not_measured(name, device, case.what, "", "this machine has no CUDA device")
+            continue
+        yield from case.run(
+            Setting(
+                torch.device(device),
+                options.repetitions,
+                options.slow_bfloat16,
+                options.multi30k,
             )
-    for path in report.write(results, options.output):
-        print(f"written: {path}")
-    return 0 if all(row.met for row in results) else 1
+        )
+        gc.collect()
 
 
 if __name__ == "__main__":

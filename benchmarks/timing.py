@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -41,6 +41,7 @@ def seconds(function: Callable[[], object], device: torch.device) -> float:
         start = time.process_time()
         function()
         return time.process_time() - start
+    torch.cuda.synchronize(device)
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
     function()
@@ -54,16 +55,24 @@ def compare(
     denominator: Callable[[], object],
     device: torch.device,
     repetitions: int,
+    warm_up: Sequence[Callable[[], object]] = (),
 ) -> Ratio:
     """Run both by turns, who begins changing each time, after one run of each that is not timed.
+
+    Args:
+        numerator: what stands above the line.
+        denominator: what stands below it.
+        device: where they compute.
+        repetitions: runs of each.
+        warm_up: what to run first instead of both, where one run takes minutes.
 
     Raises:
         ValueError: if `repetitions` is below 2, which has no spread.
     """
     if repetitions < 2:
         raise ValueError(f"repetitions must be at least 2, got {repetitions}")
-    numerator()
-    denominator()
+    for function in warm_up or (numerator, denominator):
+        function()
     above: list[float] = []
     below: list[float] = []
     for turn in range(repetitions):

@@ -1,0 +1,137 @@
+"""Throughput of a training step against sequence length and batch, with fitted exponents."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+
+from benchmarks.models import describe, random_ids, sizes
+from benchmarks.rows import Row, Setting, measured
+from benchmarks.timing import seconds
+from benchmarks.training import training_step
+from transformer_ref import Transformer, TransformerConfig
+from transformer_ref.plotting import COLORS, MARKERS, style
+
+AXES = {"length": "sequence length T", "batch": "batch B"}
+
+
+def throughput(
+    setting: Setting,
+    *,
+    config: TransformerConfig | None = None,
+    lengths: Sequence[int] = (32, 64, 128, 256, 512, 1024, 2048, 4096),
+    batches: Sequence[int] = (1, 2, 4, 8, 16, 32),
+    length: int = 32,
+) -> Iterator[Row]:
+    """Time steps of growing size, and fit the time by a power of the size at both ends.
+
+    The power of the length is near 1 while the projections of the tokens take the time,
+    and goes towards 2 as attention does.
+    """
+    torch.manual_seed(0)
+    config = config or sizes(256, 2, 1000, max_len=max(lengths))
+    model = Transformer(config).to(setting.device).train()
+
+    def step(batch: int, length: int) -> Callable[[], None]:
+        src, tgt_in, labels = (random_ids(config, batch, length, setting.device) for _ in range(3))
+        return training_step(model, (src, tgt_in, labels))
+
+    for axis, sweep in (
+        ("length", {size: step(1, size) for size in lengths}),
+        ("batch", {size: step(size, length) for size in batches}),
+    ):
+        times = time_all(list(sweep.values()), setting)
+        tokens = [size * (1 if axis == "length" else length) for size in sweep]
+        fixed = "B=1" if axis == "length" else f"T={length}"
+        for end, part in (("small", slice(None, 3)), ("large", slice(-3, None))):
+            points = list(sweep)[part]
+            exponents = [fit_exponent(points, run[part]) for run in times]
+            lower, middle, upper = statistics.quantiles(exponents, n=4, method="inclusive")
+            yield measured(
+                "throughput",
+                setting.device,
+                f"time of a training step as a power of the {axis}, "
+                f"from {points[0]} to {points[-1]}: {describe(config)}, {fixed}, float32",
+                "a straight line in a doubly logarithmic plot",
+                middle,
+                unit="exponent",
+                quartiles=(lower, upper),
+                axis=axis,
+                end=end,
+                points=points,
+                fixed=fixed,
+                sizes=list(sweep),
+                tokens=tokens,
+                seconds=[statistics.median(column) for column in zip(*times, strict=True)],
+            )
+
+
+def time_all(steps: Sequence[Callable[[], object]], setting: Setting) -> list[list[float]]:
+    """Time every step in each of a few rounds, after one run that is not timed."""
+    for step in steps:
+        step()
+    rounds = max(2, setting.repetitions // 3)
+    return [[seconds(step, setting.device) for step in steps] for _ in range(rounds)]
+
+
+def fit_exponent(points: Sequence[float], times: Sequence[float]) -> float:
+    """The power a of times ~ points^a, by least squares of the logarithms."""
+    return float(np.polyfit(np.log(points), np.log(times), 1)[0])
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """Draw what the rows of the case hold: tokens a second, and the fits as lines.
+
+    Args:
+        rows: those of :func:`throughput`, of one device or several.
+        path: an SVG file, written whole or not at all.
+    """
+    style()
+    with plt.rc_context({"svg.hashsalt": path.stem}):  # the same numbers make the same file
+        figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4), sharey=True)
+        for ax, (axis, label) in zip(axes, AXES.items(), strict=True):
+            for index, device in enumerate(sorted({row.device for row in rows})):
+                sweep = [r for r in rows if (r.details["axis"], r.device) == (axis, device)]
+                _draw_sweep(ax, sweep, device, index)
+            ax.set(xscale="log", yscale="log", xlabel=label)
+            ticks = next(r.details["sizes"] for r in rows if r.details["axis"] == axis)
+            ax.set_xticks(ticks, [str(tick) for tick in ticks])
+            ax.minorticks_off()
+            ax.tick_params(axis="x", labelsize=8)
+            ax.legend(fontsize=8)
+        axes[0].set_ylabel("target tokens a second")
+        unfinished = path.with_suffix(path.suffix + ".tmp")
+        figure.savefig(unfinished, format="svg", metadata={"Date": None})
+        plt.close(figure)
+    os.replace(unfinished, path)
+
+
+def _draw_sweep(ax: Axes, sweep: Sequence[Row], device: str, index: int) -> None:
+    """Draw the points of one device, and over them a line for each fit."""
+    if not sweep:
+        return
+    color, marker = COLORS[index], MARKERS[index]
+    series = sweep[0].details
+    rates = dict(zip(series["sizes"], _rates(series), strict=True))
+    label = f"{device}, {series['fixed']}"
+    ax.plot(list(rates), list(rates.values()), marker, color=color, label=label)
+    for row, line in zip(sweep, ("--", "-"), strict=True):
+        points = np.array(row.details["points"], dtype=float)
+        # Tokens grow with the size, and time with its power: their quotient has the power 1 - a.
+        shape = points ** (1 - (row.value or 0.0))
+        measured_there = np.array([rates[point] for point in row.details["points"]])
+        scale = np.exp(np.mean(np.log(measured_there / shape)))
+        name = f"time ~ {'T' if series['axis'] == 'length' else 'B'}^{row.value:.2f}"
+        ax.plot(points, scale * shape, line, color=color, label=name)
+
+
+def _rates(series: dict[str, Any]) -> list[float]:
+    return [n / t for n, t in zip(series["tokens"], series["seconds"], strict=True)]

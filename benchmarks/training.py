@@ -1,0 +1,104 @@
+"""Training steps: against torch's own Transformer, and bfloat16 against float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmarks.models import describe, random_ids, sizes
+from benchmarks.rows import Asked, Row, Setting, measured, not_measured
+from benchmarks.timing import compare
+from tests.package.torch_parity import TorchTransformer, copy_weights
+from transformer_ref import Transformer
+
+Batch = tuple[Tensor, Tensor, Tensor]
+
+
+def training_step(
+    model: nn.Module, batch: Batch, precision: torch.dtype = torch.float32
+) -> Callable[[], None]:
+    """Forward and backward of a teacher-forced batch."""
+    src, tgt_in, labels = batch
+
+    def step() -> None:
+        model.zero_grad(set_to_none=True)
+        with torch.autocast(src.device.type, precision, enabled=precision != torch.float32):
+            logits = model(src, tgt_in)
+        F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten()).backward()
+
+    return step
+
+
+def against_torch(
+    setting: Setting,
+    *,
+    d_model: int = 512,
+    num_layers: int = 6,
+    vocab_size: int = 8000,
+    batch: int = 16,
+    length: int = 64,
+) -> list[Row]:
+    """Time forward and backward of `Transformer` over those of torch's, with the same weights."""
+    torch.manual_seed(0)
+    device = setting.device
+    config = sizes(d_model, num_layers, vocab_size)
+    ours, theirs = Transformer(config).to(device), TorchTransformer(config).to(device)
+    copy_weights(ours, theirs)
+    src, tgt_in, labels = (random_ids(config, batch, length, device) for _ in range(3))
+    src[0, length // 2 :] = tgt_in[0, length // 2 :] = config.pad_id
+    with torch.no_grad():
+        torch.testing.assert_close(ours(src, tgt_in), theirs(src, tgt_in), rtol=1e-3, atol=1e-3)
+    our_step, their_step = (
+        training_step(model.train(), (src, tgt_in, labels)) for model in (ours, theirs)
+    )
+    ratio = compare(our_step, their_step, device, 2 * setting.repetitions)
+    return [
+        measured(
+            "training",
+            device,
+            f"training step: {describe(config)}, B={batch}, T={length}, no dropout, float32",
+            "torch.nn.Transformer with the same embeddings and projection",
+            ratio,
+            Asked("<=", 1.03),
+        )
+    ]
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether bfloat16 has instructions of its own, without which it is slower than float32."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+
+
+def bfloat16(
+    setting: Setting,
+    *,
+    d_model: int = 512,
+    num_layers: int = 6,
+    vocab_size: int = 8000,
+    batch: int = 16,
+    length: int = 64,
+) -> list[Row]:
+    """Time a training step in float32 over one in bfloat16."""
+    device, config = setting.device, sizes(d_model, num_layers, vocab_size)
+    what = f"training step in float32: {describe(config)}, B={batch}, T={length}, no dropout"
+    against = "the same step under autocast to bfloat16"
+    asked = Asked(">=", 2.0)
+    supported = has_bfloat16(device)
+    if not supported and not setting.slow_bfloat16:
+        why = "the processor has no bfloat16 instructions (AVX512-BF16 or AMX)"
+        return [not_measured("bfloat16", device.type, what, against, why, asked)]
+    torch.manual_seed(0)
+    model = Transformer(config).to(device).train()
+    data = tuple(random_ids(config, batch, length, device) for _ in range(3))
+    single, half = (training_step(model, data, dtype) for dtype in (torch.float32, torch.bfloat16))
+    ratio = compare(single, half, device, setting.repetitions)
+    if supported:
+        return [measured("bfloat16", device, what, against, ratio, asked)]
+    note = "without bfloat16 instructions, where nothing is asked"
+    return [measured("bfloat16", device, what, against, ratio, note=note)]
