@@ -493,9 +493,9 @@ def test_epoch_callback_runs_once_an_epoch_and_training_mode_comes_back():
 
 
 def test_epochs_of_batches_by_tokens_may_differ_and_add_up(device):
-    config = replace(RUN, epochs=4, batch_tokens=20)
-    trainer = small_trainer(config, device=device, count=400)
-    counts = [len(token_batches(reversal_examples(400), 20, epoch)) for epoch in range(4)]
+    config = replace(RUN, epochs=4, batch_tokens=14)
+    trainer = small_trainer(config, device=device, count=200)
+    counts = [len(token_batches(reversal_examples(200), 14, epoch)) for epoch in range(4)]
     assert len(set(counts)) > 1
     total = sum(counts)
     assert trainer.epoch_ends == list(itertools.accumulate(counts))
@@ -510,18 +510,18 @@ def test_epochs_of_batches_by_tokens_may_differ_and_add_up(device):
     ends = itertools.accumulate(counts)
     assert finished == [(end, epoch + 1, counts[epoch]) for epoch, end in enumerate(ends)]
     # The decoder reads one token less than the target has.
-    assert max(rows * (source + target + 1) for rows, source, _, target in sizes) <= 20
+    assert max(rows * (source + target + 1) for rows, source, _, target in sizes) <= 14
     assert [r.epoch for r in trainer.history] == [e + 1 for e in range(4) for _ in range(counts[e])]
     rates = [RUN.learning_rate_at(step, total) for step in range(1, total + 1)]
     assert [record.learning_rate for record in trainer.history] == rates
 
 
 def test_a_run_by_tokens_goes_on_in_the_right_epoch(tmp_path, device):
-    config = replace(RUN, epochs=3, batch_tokens=20)
-    expected = small_trainer(config, device=device, count=400).train(progress=False)
-    stopped = small_trainer(config, tmp_path, device, count=400)
+    config = replace(RUN, epochs=2, batch_tokens=14)
+    expected = small_trainer(config, device=device, count=200).train(progress=False)
+    stopped = small_trainer(config, tmp_path, device, count=200)
     stopped.train(max_steps=stopped.epoch_ends[0] + 5, progress=False)
-    resumed = small_trainer(config, tmp_path, device, count=400)
+    resumed = small_trainer(config, tmp_path, device, count=200)
     assert resumed.epoch == 1
     assert resumed.train(progress=False) == expected
 
@@ -807,6 +807,7 @@ def test_compile_runs_the_model_through_torch_compile(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
 def test_a_compiled_run_gives_the_same_losses_and_resumes(tmp_path, device):
     config = replace(RUN, compile=True)
     expected = small_trainer(RUN, device=device).train(progress=False)
