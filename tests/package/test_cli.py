@@ -126,6 +126,7 @@ def test_each_task_has_its_pairs(config, multi30k):
         return cli.load_pairs(cli.read_settings(config(task, data)), split)
 
     assert pairs("reversal", "train", "[data]\nexamples = 9") == reversal_pairs("train", 9)
+    assert len(pairs("reversal", "dev", "[data]\nexamples = 9")) == 1000
     assert pairs("dates", "dev", "[data]\nlimit = 9") == date_pairs("dev", 1000)[:9]
     folder = f'[data]\nfolder = "{multi30k}"\nlimit = 1'
     assert pairs("multi30k", "test", folder) == [("Ein Hund rennt.", "A dog runs.")]

@@ -1,5 +1,6 @@
 """Translators: in order whatever the batches, whole on disk, and able to learn a task."""
 
+import csv
 import json
 from dataclasses import asdict, replace
 
@@ -211,18 +212,21 @@ def test_an_unknown_kind_of_tokenizer_is_named():
 def test_training_twice_gives_the_same_files(tmp_path, capsys):
     splits = {split: reversal_pairs(split, 40) for split in ("train", "dev", "test")}
     training = TrainingConfig(epochs=2, batch_size=8, warmup=2)
-    written = [
-        train_translator(
-            tmp_path / name, splits, train_tokenizers(splits["train"], "char"), SMALL, training,
-            device=CPU,
+    written = []
+    for name in ("first", "second"):
+        torch.rand(7)  # numbers drawn before must not matter
+        tokenizers = train_tokenizers(splits["train"], "char")
+        written.append(
+            train_translator(tmp_path / name, splits, tokenizers, SMALL, training, device=CPU)
         )
-        for name in ("first", "second")
-    ]  # fmt: skip
     assert written[0] == written[1]
     on_disk = json.loads((tmp_path / "first" / "results.json").read_text())
     assert on_disk == json.loads(json.dumps(written[0]))
     assert on_disk["pairs"] == {"train": 40, "dev": 40, "test": 40}
     assert on_disk["steps"] == 10
+    with open(tmp_path / "first" / "metrics.csv", newline="") as file:
+        losses = [float(row["loss"]) for row in csv.DictReader(file)]
+    assert on_disk["loss_last_epoch"] == pytest.approx(sum(losses[5:]) / 5)
     assert on_disk["training"]["epochs"] == 2
     again = Translator.from_pretrained(tmp_path / "first", CPU)
     assert asdict(again.model.config) == on_disk["model"]
