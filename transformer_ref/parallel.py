@@ -12,14 +12,12 @@ from __future__ import annotations
 import atexit
 import os
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -41,9 +39,9 @@ class Processes:
             dist.all_reduce(value)
         return value
 
-    def gather(self, item: Item) -> list[Item]:
+    def gather(self, item: Any) -> list[Any]:
         """Return what each process has, by rank."""
-        items: list[Item] = [item] * self.size
+        items = [item] * self.size
         if self.size > 1:
             dist.all_gather_object(items, item)
         return items

@@ -10,11 +10,11 @@ import math
 import os
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TextIO
+from typing import Any, Literal, TextIO
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,7 @@ from transformer_ref._validate import (
     require_at_least_one,
     require_choice,
     require_ids,
+    require_integer,
     require_positive,
     require_probability,
 )
@@ -83,6 +84,7 @@ def sequence_loss(
 
     Source: Vaswani et al. 2017, section 5.4; smoothing as in Szegedy et al. 2016, section 7.
     """
+    require_integer(pad_id=pad_id)
     require_probability(label_smoothing=label_smoothing)
     if logits.ndim != 3 or logits.shape[:2] != labels.shape:
         raise ValueError(
@@ -139,9 +141,11 @@ def trapezoid_learning_rate(
         The learning rate of this step.
 
     Raises:
-        ValueError: if a count is below 1, `step` above `total` or the share out of range.
+        ValueError: if a count is below 1, the peak not above 0, `step` above `total` or the share
+            out of range.
     """
     require_at_least_one(step=step, warmup=warmup, total=total)
+    require_positive(peak=peak)
     require_probability(decay_fraction=decay_fraction)
     if step > total:
         raise ValueError(f"step must be at most total, got step={step}, total={total}")
@@ -230,7 +234,8 @@ class TrainingConfig:
         )
 
 
-class StepRecord(NamedTuple):
+@dataclass(frozen=True)
+class StepRecord:
     """What is known of one step; a row of metrics.csv.
 
     Attributes:
@@ -386,7 +391,7 @@ class Trainer:
             while self.step < last:
                 record = self._train_step(self._next_batch(), started)
                 self.history.append(record)
-                metrics.write(_csv_line(record))
+                metrics.write(_csv_line(vars(record).values()))
                 bar.update()
                 bar.set_postfix(loss=f"{record.loss:.3f}", refresh=False)
                 if self.step % self.config.save_every == 0 or self.step == last:
@@ -497,7 +502,9 @@ class Trainer:
             return open(os.devnull, "w", encoding="utf-8")
         self.run_dir.mkdir(parents=True, exist_ok=True)
         path = self.run_dir / "metrics.csv"
-        write_text(path, "".join(map(_csv_line, [StepRecord._fields, *self.history])))
+        header = [field.name for field in fields(StepRecord)]
+        rows = [vars(record).values() for record in self.history]
+        write_text(path, "".join(map(_csv_line, [header, *rows])))
         return path.open("a", encoding="utf-8", buffering=1)  # each row at once, to look on
 
     def _save(self) -> None:
@@ -508,7 +515,9 @@ class Trainer:
 
     def _write_checkpoint(self, run_dir: Path, random_states: list[list[Tensor]]) -> None:
         state = {
-            "history": torch.tensor(self.history, dtype=torch.float64),
+            "history": torch.tensor(
+                [[*vars(record).values()] for record in self.history], dtype=torch.float64
+            ),
             "config": asdict(self.config),
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -558,8 +567,8 @@ def _require_examples(examples: Sequence[Example]) -> None:
             )
 
 
-def _csv_line(fields: Sequence[object]) -> str:
-    return ",".join(map(str, fields)) + "\n"
+def _csv_line(values: Iterable[object]) -> str:
+    return ",".join(map(str, values)) + "\n"
 
 
 def _random_states(device: torch.device) -> list[Tensor]:

@@ -6,7 +6,7 @@ All runs go into one start of the processes, which takes longer than the runs th
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ RUNS = {
 def result(trainer: Trainer) -> dict[str, Any]:
     """What a process has at the end of a run."""
     return {
-        "history": [tuple(record)[:-1] for record in trainer.history],  # without the seconds
+        "history": [astuple(record)[:-1] for record in trainer.history],  # without the seconds
         "weights": trainer.model.state_dict(),
     }
 
