@@ -26,6 +26,17 @@ def require_at_least_one(**sizes: int) -> None:
             raise ValueError(f"{name} must be an integer of at least 1, got {size!r}")
 
 
+def require_integer(**values: int) -> None:
+    """Refuse what is no integer.
+
+    Raises:
+        ValueError: naming the first argument that is none.
+    """
+    for name, value in values.items():
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError(f"{name} must be an integer, got {value!r}")
+
+
 def require_probability(**values: float) -> None:
     """Refuse a dropout rate or smoothing outside [0, 1).
 
@@ -121,17 +132,33 @@ def require_ids(
         )
 
 
-def require_hidden(name: str, x: Tensor, d_model: int) -> None:
-    """Refuse hidden states that are not a floating (B, T, D) tensor.
+def require_hidden(name: str, x: Tensor, weight: Tensor, any_dtype: bool = False) -> None:
+    """Refuse hidden states that are not a floating (B, T, D) tensor, T at least 1.
+
+    D, the device and, if not `any_dtype`, the dtype are those of a weight (..., D).
 
     Raises:
         ValueError: naming the argument, what came and what was expected.
     """
-    if x.ndim != 3 or x.shape[-1] != d_model or not x.is_floating_point():
+    d_model = weight.shape[-1]
+    if x.ndim != 3 or x.shape[1] == 0 or x.shape[-1] != d_model or not x.is_floating_point():
         raise ValueError(
-            f"{name} must be floating with shape (batch, length, {d_model}), "
+            f"{name} must be floating with shape (batch, length, {d_model}), length at least 1, "
             f"got {x.dtype} of shape {tuple(x.shape)}"
         )
+    require_alike(name, x, weight, any_dtype)
+
+
+def require_alike(name: str, x: Tensor, weight: Tensor, any_dtype: bool = False) -> None:
+    """Refuse a tensor on another device than a weight, or of another dtype outside autocast.
+
+    Raises:
+        ValueError: naming the argument, what came and what was expected.
+    """
+    if x.device != weight.device:
+        raise ValueError(f"{name} must be on {weight.device} like the weights, got {x.device}")
+    if not (any_dtype or x.dtype == weight.dtype or torch.is_autocast_enabled(x.device.type)):
+        raise ValueError(f"{name} must be {weight.dtype} like the weights, got {x.dtype}")
 
 
 def require_attention(query: Tensor, key: Tensor, value: Tensor | None = None) -> None:
@@ -151,6 +178,10 @@ def require_attention(query: Tensor, key: Tensor, value: Tensor | None = None) -
         problem = "share their leading axes"
     elif any(x.device != query.device for x in given):
         problem = "be on one device"
+    elif any(x.dtype != query.dtype for x in given) and not torch.is_autocast_enabled(
+        query.device.type
+    ):
+        problem = "be of one dtype"
     else:
         return
     got = ", ".join(

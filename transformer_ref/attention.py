@@ -38,7 +38,7 @@ def attention_scores(query: Tensor, key: Tensor) -> Tensor:
         (..., T, S) scores; the scale keeps their variance near 1 when q and k have unit variance.
 
     Raises:
-        ValueError: if the shapes do not fit each other, or a tensor is not floating.
+        ValueError: if shapes, dtypes or devices do not fit, or a tensor is not floating.
     """
     require_attention(query, key)
     return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
@@ -62,11 +62,13 @@ def scaled_dot_product_attention(
         seen.
 
     Raises:
-        ValueError: if shapes do not fit, or the mask is not boolean or does not broadcast.
+        ValueError: if shapes, dtypes or devices do not fit, the mask is not boolean or does not
+            broadcast, or the rate is outside [0, 1).
 
     Source: Vaswani et al. 2017, equation 1.
     """
     require_attention(query, key, value)
+    require_probability(dropout_p=dropout_p)
     weights = masked_softmax(attention_scores(query, key), mask)
     return F.dropout(weights, dropout_p, training=dropout_p > 0.0) @ value, weights
 
@@ -94,12 +96,13 @@ def fused_attention(
         (B, H, T, K). Rows that may see nothing are zeros.
 
     Raises:
-        ValueError: if shapes do not fit, the mask is not boolean or does not broadcast,
-            or `is_causal` comes with a mask or with T != S.
+        ValueError: if shapes, dtypes or devices do not fit, the mask is not boolean or does not
+            broadcast, the rate is outside [0, 1), or `is_causal` comes with a mask or with T != S.
 
     Source: Dao et al. 2022 (FlashAttention); Rabe and Staats 2021.
     """
     require_attention(query, key, value)
+    require_probability(dropout_p=dropout_p)
     if is_causal:
         _require_causal_fits(query, key, mask)
     if mask is None:
@@ -204,7 +207,7 @@ class MultiHeadAttention(nn.Module):
 
     def _require_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> None:
         for name, x in (("query", query), ("key", key), ("value", value)):
-            require_hidden(name, x, self.q_proj.in_features)
+            require_hidden(name, x, self.q_proj.weight)
         if key.shape != value.shape or query.shape[0] != key.shape[0]:
             raise ValueError(
                 "query, key and value must share the batch, key and value the length, "

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from transformer_ref._validate import require_at_least_one
+from transformer_ref._validate import require_at_least_one, require_integer
 
 Example = tuple[list[int], list[int]]
 """A pair of source ids and target ids."""
@@ -25,10 +25,11 @@ def pad_batch(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
         (B, longest) int64.
 
     Raises:
-        ValueError: if there is no row.
+        ValueError: if there is no row, or `pad_id` is no integer.
     """
     if not rows:
         raise ValueError("rows must hold at least one row, got none")
+    require_integer(pad_id=pad_id)
     return nn.utils.rnn.pad_sequence(
         [torch.tensor(row, dtype=torch.int64) for row in rows],
         batch_first=True,

@@ -121,6 +121,17 @@ class KVCache:
         """Tokens decoded so far."""
         return 0 if self._ids is None else self._ids.shape[1]
 
+    def require_layers(self, num_layers: int) -> None:
+        """Refuse to serve a model with another number of layers.
+
+        Raises:
+            ValueError: naming both numbers.
+        """
+        if len(self.layers) != num_layers:
+            raise ValueError(
+                f"cache must have num_layers = {num_layers} like the model, got {len(self.layers)}"
+            )
+
     def extend(self, ids: Tensor, name: str = "ids") -> Tensor:
         """Note the ids of the new tokens.
 

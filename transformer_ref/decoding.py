@@ -117,7 +117,7 @@ def filter_logits(logits: Tensor, top_k: int | None = None, top_p: float | None 
         best = logits.topk(min(top_k, logits.shape[-1]), dim=-1)
         logits = torch.full_like(logits, -torch.inf).scatter(-1, best.indices, best.values)
     if top_p is not None:
-        if not 0.0 < top_p <= 1.0:
+        if not isinstance(top_p, int | float) or not 0.0 < top_p <= 1.0:
             raise ValueError(f"top_p must lie in (0, 1], got {top_p!r}")
         probabilities, order = logits.softmax(dim=-1).sort(dim=-1, descending=True)
         before = probabilities.cumsum(dim=-1) - probabilities  # what likelier tokens have together
@@ -175,7 +175,7 @@ def beam_search(
         raise ValueError(
             f"num_return must be at most beam_size, got {num_return} of beam_size {beam_size}"
         )
-    if not length_penalty >= 0.0:
+    if not isinstance(length_penalty, int | float) or not 0.0 <= length_penalty < torch.inf:
         raise ValueError(f"length_penalty must be at least 0, got {length_penalty!r}")
     with evaluation_mode(model):
         scorer = _SourceScorer(model, src, use_cache)
@@ -218,7 +218,7 @@ def random_choice(
     device: torch.device,
 ) -> Choice:
     """Make the choice of :func:`sample`; see there for arguments and errors."""
-    if not temperature > 0.0:
+    if not isinstance(temperature, int | float) or not temperature > 0.0:
         raise ValueError(f"temperature must be above 0 (greedy is its limit), got {temperature!r}")
     if generator is not None and generator.device.type != device.type:
         raise ValueError(f"generator must be on {device} like the ids, got {generator.device}")
@@ -281,8 +281,8 @@ def _require_decoding(
     model: Transformer, src: Tensor, bos_id: int, eos_id: int, max_len: int
 ) -> None:
     require_ids("src", src)  # its values are checked where they are embedded
-    if not 1 <= max_len <= model.config.max_len:
-        raise ValueError(f"max_len must lie in 1..{model.config.max_len}, got {max_len}")
+    if not isinstance(max_len, int) or not 1 <= max_len <= model.config.max_len:
+        raise ValueError(f"max_len must lie in 1..{model.config.max_len}, got {max_len!r}")
     require_token_id(model.config.tgt_vocab_size, bos_id=bos_id, eos_id=eos_id)
 
 
@@ -380,8 +380,8 @@ class _Beams:
 
     def collect(self, eos_id: int) -> None:
         """Take hypotheses that have ended out of the beams; at `max_len` all have."""
-        ids = self.ids.view(*self.sums.shape, -1)
-        length = ids.shape[-1]
+        length = self.ids.shape[-1]
+        ids = self.ids.view(*self.sums.shape, length)
         ended = ids[:, :, -1] == eos_id
         if length == self.max_len:
             ended = torch.ones_like(ended)
@@ -402,7 +402,7 @@ class _Beams:
         """
         reachable = self.sums.amax(dim=1) / max(1, self.max_len - 1) ** self.length_penalty
         going = (reachable > self._best_scores[self.rows, -1]).nonzero().squeeze(-1)
-        self.ids = self.ids.view(*self.sums.shape, -1)[going].flatten(0, 1)
+        self.ids = self.ids.view(*self.sums.shape, self.ids.shape[-1])[going].flatten(0, 1)
         self.rows, self.sums = self.rows[going], self.sums[going]
         return going
 

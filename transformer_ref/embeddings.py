@@ -7,7 +7,12 @@ import math
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_ref._validate import require_at_least_one, require_ids, require_token_id
+from transformer_ref._validate import (
+    require_alike,
+    require_at_least_one,
+    require_ids,
+    require_token_id,
+)
 
 
 class TokenEmbedding(nn.Module):
@@ -87,13 +92,43 @@ def tied_logits(hidden: Tensor, weight: Tensor) -> Tensor:
         (B, T, V): hidden @ weight^T, without the sqrt(D) of the input side.
 
     Raises:
-        ValueError: if the last axes differ.
+        ValueError: if the last axes, the dtypes or the devices differ.
 
     Source: Press and Wolf 2017; Vaswani et al. 2017, section 3.4.
     """
-    if hidden.shape[-1] != weight.shape[-1]:
+    if weight.ndim != 2 or hidden.shape[-1:] != weight.shape[-1:]:
         raise ValueError(
-            f"hidden and weight must share their last axis, "
+            f"hidden and weight must share their last axis and weight be a matrix, "
             f"got {tuple(hidden.shape)} and {tuple(weight.shape)}"
         )
+    require_alike("hidden", hidden, weight)
     return F.linear(hidden, weight)
+
+
+def embedding_from_pretrained(
+    vectors: Tensor, trainable: bool, pad_id: int | None = None
+) -> nn.Embedding:
+    """Put vectors that were learned elsewhere, by word2vec say, into an embedding of one's own.
+
+    Args:
+        vectors: (V, D) floating, one row a token; copied.
+        trainable: True to tune the rows with the rest of a model, False to freeze them.
+        pad_id: the row of this id stays as it came, as the look-up gives it no gradient;
+            None for no such row.
+
+    Returns:
+        The embedding, with the dtype and device of `vectors`; it does not multiply by sqrt(D).
+
+    Raises:
+        ValueError: if `vectors` is no floating matrix or has no row `pad_id`.
+    """
+    if vectors.ndim != 2 or not vectors.is_floating_point():
+        raise ValueError(
+            f"vectors must be floating with shape (V, D), "
+            f"got {vectors.dtype} of shape {tuple(vectors.shape)}"
+        )
+    if pad_id is not None:
+        require_token_id(len(vectors), pad_id=pad_id)
+    return nn.Embedding.from_pretrained(
+        vectors.detach().clone(), freeze=not trainable, padding_idx=pad_id
+    )

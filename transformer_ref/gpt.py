@@ -118,9 +118,11 @@ class GPT(PretrainedModel):
             logits (B, T, V); position t has seen the tokens 0..t.
 
         Raises:
-            ValueError: on ids out of the vocabulary, more than max_len tokens, or a cache that was
-                filled with another batch.
+            ValueError: on ids out of the vocabulary, more than max_len tokens, or a cache for
+                another number of layers or filled with another batch.
         """
+        if cache is not None:
+            cache.require_layers(self.config.num_layers)
         offset = cache.length if cache is not None else 0
         x = self.positions(self.embedding(ids), offset)
         if cache is not None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer_ref._validate import (
+    require_alike,
     require_at_least_one,
     require_choice,
     require_hidden,
@@ -58,12 +59,15 @@ class FeedForward(nn.Module):
         """Map (..., D) to (..., D), each token by itself.
 
         Raises:
-            ValueError: if the last axis of `x` is not D.
+            ValueError: if `x` is not floating or its last axis not D, or it is of another dtype
+                or device than the weights.
         """
-        if x.shape[-1] != self.linear1.in_features:
+        if not x.is_floating_point() or x.shape[-1:] != (self.linear1.in_features,):
             raise ValueError(
-                f"x must have shape (..., {self.linear1.in_features}), got {tuple(x.shape)}"
+                f"x must be floating with shape (..., {self.linear1.in_features}), "
+                f"got {x.dtype} of shape {tuple(x.shape)}"
             )
+        require_alike("x", x, self.linear1.weight)
         hidden = self.linear1(x)
         hidden = F.relu(hidden) if self.activation == "relu" else F.gelu(hidden, approximate="tanh")
         return self.linear2(self.dropout(hidden))
@@ -77,7 +81,6 @@ class _Block(nn.Module):
         require_choice("norm", norm, ("post", "pre"))
         require_at_least_one(d_model=d_model)
         require_probability(dropout=dropout)
-        self.d_model = d_model
         self.norm = norm
         self.dropout = nn.Dropout(dropout)
 
@@ -139,7 +142,7 @@ class EncoderLayer(_Block):
         Raises:
             ValueError: if a shape or the mask does not fit.
         """
-        require_hidden("x", x, self.d_model)
+        require_hidden("x", x, self.norm1.weight)
         x = self._add(
             x,
             self.norm1,
@@ -196,8 +199,8 @@ class DecoderLayer(_Block):
         Raises:
             ValueError: if a shape or a mask does not fit.
         """
-        require_hidden("x", x, self.d_model)
-        require_hidden("memory", memory, self.d_model)
+        require_hidden("x", x, self.norm1.weight)
+        require_hidden("memory", memory, self.norm1.weight)
         if len(memory) != len(x):
             raise ValueError(
                 f"memory must have the batch of x, got {tuple(memory.shape)} for {tuple(x.shape)}"

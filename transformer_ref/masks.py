@@ -9,7 +9,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from transformer_ref._validate import require_at_least_one, require_ids, require_mask
+from transformer_ref._validate import (
+    require_at_least_one,
+    require_ids,
+    require_integer,
+    require_mask,
+)
 
 
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
@@ -23,11 +28,12 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
         (B, 1, 1, S) bool, False at padding. It hides key columns, never query rows.
 
     Raises:
-        ValueError: if `ids` is not a 2-D integer tensor.
+        ValueError: if `ids` is not a 2-D integer tensor or `pad_id` not an integer.
 
     Source: none in the paper, which names the causal mask only; this one is the price of batches.
     """
     require_ids("ids", ids)
+    require_integer(pad_id=pad_id)
     return (ids != pad_id)[:, None, None, :]
 
 

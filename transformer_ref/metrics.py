@@ -42,6 +42,9 @@ def _require_same_length(hypotheses: Sequence[object], references: Sequence[obje
 
 def _require_pairs(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) -> None:
     _require_same_length(hypotheses, references)
+    for index, hypothesis in enumerate(hypotheses):
+        if isinstance(hypothesis, str):
+            raise ValueError(f"hypotheses[{index}] must be a list of tokens, got {hypothesis!r}")
     for index, variants in enumerate(references):
         if isinstance(variants, str) or not variants or any(isinstance(v, str) for v in variants):
             raise ValueError(

@@ -216,9 +216,12 @@ class Transformer(PretrainedModel):
             logits (B, T, V).
 
         Raises:
-            ValueError: on ids out of the vocabulary, T above max_len, or a mask that does not fit.
+            ValueError: on ids out of the vocabulary, T above max_len, or a memory, mask or cache
+                that does not fit.
         """
-        require_hidden("memory", memory, self.config.d_model)
+        require_hidden("memory", memory, self.output_proj.weight)
+        if cache is not None:
+            cache.require_layers(self.config.num_decoder_layers)
         offset = cache.length if cache is not None else 0
         x = self.tgt_positions(self.tgt_embedding(tgt, name="tgt"), offset)
         so_far = cache.extend(tgt, name="tgt") if cache is not None else tgt
@@ -242,9 +245,15 @@ class Transformer(PretrainedModel):
             logits (B, T, V).
 
         Raises:
-            ValueError: as :meth:`encode` and :meth:`decode`.
+            ValueError: as :meth:`encode` and :meth:`decode`, or if the numbers of rows differ.
         """
         require_ids("src", src)
+        require_ids("tgt_in", tgt_in)
+        if len(src) != len(tgt_in):
+            raise ValueError(
+                "src and tgt_in must have as many rows, "
+                f"got {tuple(src.shape)} and {tuple(tgt_in.shape)}"
+            )
         src_mask = padding_mask(src, self.config.pad_id)
         return self.decode(tgt_in, self.encode(src, src_mask), memory_mask=src_mask)
 

@@ -14,6 +14,7 @@ from transformer_ref._validate import (
     require_at_least_one,
     require_choice,
     require_hidden,
+    require_integer,
     require_probability,
 )
 
@@ -72,8 +73,9 @@ def shift_matrix(offset: int, d_model: int) -> Tensor:
         (D, D) float64 with PE(pos + k) = M_k @ PE(pos) for column vectors.
 
     Raises:
-        ValueError: if `d_model` is odd.
+        ValueError: if `offset` is no integer or `d_model` is odd.
     """
+    require_integer(offset=offset)
     angles = offset * frequencies(d_model)
     sine, cosine = angles.sin(), angles.cos()
     rotations = torch.stack((cosine, sine, -sine, cosine), dim=-1).view(-1, 2, 2)
@@ -123,7 +125,7 @@ class SinusoidalPositions(nn.Module):
         Raises:
             ValueError: if `x` has another shape or dtype or reaches past `max_len`.
         """
-        require_hidden("x", x, self.table.shape[-1])
+        require_hidden("x", x, self.table, any_dtype=True)
         _require_room(x.shape[1], offset, self.max_len)
         return self.dropout(x + self.table[offset : offset + x.shape[1]].to(x.dtype))
 
@@ -164,7 +166,7 @@ class LearnedPositions(nn.Module):
         Raises:
             ValueError: if `x` has another shape or dtype or reaches past `max_len`.
         """
-        require_hidden("x", x, self.weight.shape[-1])
+        require_hidden("x", x, self.weight)
         _require_room(x.shape[1], offset, self.max_len)
         return self.dropout(x + self.weight[offset : offset + x.shape[1]])
 

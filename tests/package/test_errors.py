@@ -195,11 +195,11 @@ FUNCTIONS: dict[str, Case] = {
     ),
     "tied_logits": (
         lambda: tied_logits(x(2, 3, 8), x(5, 6)),
-        "hidden and weight must share their last axis, got (2, 3, 8) and (5, 6)",
+        "hidden and weight must share their last axis .. (2, 3, 8) and (5, 6)",
     ),
     "feed_forward": (
         lambda: FeedForward(8, 16)(x(2, 3, 6)),
-        "x must have shape (..., 8), got (2, 3, 6)",
+        "x must be floating with shape (..., 8), got torch.float32 of shape (2, 3, 6)",
     ),
 }
 
@@ -300,7 +300,7 @@ MODEL: dict[str, Case] = {
     ),
     "memory_width": (
         model_call(memory=x(2, 7, 8)),
-        "memory must be floating with shape (batch, length, 12), got .. (2, 7, 8)",
+        "memory must be floating with shape (batch, length, 12) .. (2, 7, 8)",
     ),
     "memory_dtype": (model_call(memory=ids(2, 7, 12)), "memory must be floating .. torch.int64"),
     "memory_batch": (
@@ -312,7 +312,7 @@ MODEL: dict[str, Case] = {
 HIDDEN: dict[str, Case] = {
     f"{name}_{kind}": (
         lambda call=call, bad=bad: call(bad),
-        f"{argument} must be floating with shape (batch, length, 12), got {words}",
+        f"{argument} must be floating with shape (batch, length, 12) .. {words}",
     )
     for name, argument, call in (
         ("sinusoidal", "x", SinusoidalPositions(12, 10)),
