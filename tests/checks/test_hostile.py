@@ -290,7 +290,7 @@ def test_the_checks_cannot_be_reached_from_the_answer():
 
         from transformer_ref.checks import judge
 
-        numpy.allclose = torch.allclose = judge.close = lambda *args, **kwargs: True
+        numpy.allclose = torch.allclose = judge.same = lambda *args, **kwargs: True
         judge.find_fault = lambda *args: ""
         return query @ key.mT
 

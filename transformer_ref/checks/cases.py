@@ -14,7 +14,7 @@ UNSTEADY = (
     "remembered from call to call?"
 )
 # A longer argument is cut in the name of its case, which is read by people.
-SHOWN_ARGUMENT = 200
+SHOWN_ARGUMENT = 400
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:

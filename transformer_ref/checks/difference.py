@@ -153,21 +153,16 @@ def _dictionary_difference(name: str, received: Any, expected: Any, tolerance: T
         parts.append(f"`{name}[{_entry(wrong[0])}]` should be {right}, received {mine}{of}")
     if missing:
         right = _entry(expected[missing[0]])
-        parts.append(
-            f"the key {_entry(missing[0])} is missing, whose value should be {right}"
-            + _how_many(missing, "are missing")
-        )
+        more = f"; {len(missing)} keys are missing" if len(missing) > 1 else ""
+        parts.append(f"the key {_entry(missing[0])} is missing (its value should be {right}{more})")
     if extra:
         mine = _entry(received[extra[0]])
-        parts.append(
-            f"the key {_entry(extra[0])} should not be there, with its value {mine}"
-            + _how_many(extra, "are too much")
-        )
+        more = f"; {len(extra)} keys too many" if len(extra) > 1 else ""
+        parts.append(f"the key {_entry(extra[0])} should not be there (its value is {mine}{more})")
+    wholes = [repr(each) for each in (expected, received)]
+    if max(map(len, wholes)) <= SHOWN_WHOLE:
+        return f"{'; '.join(parts)}. Expected {wholes[0]}, received {wholes[1]}"
     return "; ".join(parts)
-
-
-def _how_many(keys: list[Any], what: str) -> str:
-    return f" ({len(keys)} keys {what})" if len(keys) > 1 else ""
 
 
 def _entry(value: Any) -> str:

@@ -224,7 +224,7 @@ def _wrong_type(name: str, received: Any, form: Any) -> str:
     if found is None:
         return ""
     path, value, wanted = found
-    return f"`{name}{path}` is {describe(value)}, expected {plain.written(wanted)}"
+    return f"{plain.placed(name, path)} is {describe(value)}, expected {plain.written(wanted)}"
 
 
 def _repeats(exam: Exam, case: Case, outcome: Outcome, outcomes: list[Outcome]) -> bool:

@@ -12,12 +12,14 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
-MAX_ENTRIES = 1_000_000
+MAX_ENTRIES = 200_000
 MAX_DEPTH = 20
 
 # JSON has no arrays of numbers, no tuples, and keys that are strings only.
 _ARRAY, _TUPLE, _DICT = "__array__", "__tuple__", "__dict__"
 _MARKS = {_ARRAY, _TUPLE, _DICT}
+# In a path: not an entry of the dictionary, but one of its keys.
+_KEY = "{key}"
 
 
 class NotPlainError(TypeError):
@@ -137,7 +139,7 @@ def copied(value: Any, form: Any = None) -> Any:
 
 
 class _Copier:
-    """Copies one value, and counts what it holds."""
+    """Copies one value, and counts the entries and characters that it holds."""
 
     def __init__(self) -> None:
         self.entries = 0
@@ -146,7 +148,9 @@ class _Copier:
         kind = type(value)  # isinstance would ask the value, which may lie
         if kind is bool or value is None:
             return value
-        self.entries += len(str.__str__(value)) if issubclass(kind, str) else 1
+        self.entries += 1 + next(
+            (base.__len__(value) for base in (str, list, tuple, dict) if issubclass(kind, base)), 0
+        )
         if depth > MAX_DEPTH or self.entries > MAX_ENTRIES:
             why = "is nested too deeply" if depth > MAX_DEPTH else "is far too large"
             raise NotPlainError("", value, why)
@@ -177,7 +181,7 @@ class _Copier:
         of_key, of_entry = get_args(form) if get_origin(form) is dict else (None, None)
         found = {}
         for key, entry in dict.items(value):
-            name = self.copy(key, of_key, f"{path} (a key)", depth + 1)
+            name = self.copy(key, of_key, f"{path}{_KEY}", depth + 1)
             found[name] = self.copy(entry, of_entry, f"{path}[{name!r}]", depth + 1)
         return found
 
@@ -205,7 +209,7 @@ def misfit(value: Any, form: Any, path: str = "") -> tuple[str, Any, Any] | None
     if type(value) is not kind:
         return path, value, form
     if kind is dict:
-        parts = [(key, inner[0], f"{path} (a key)") for key in value]
+        parts = [(key, inner[0], f"{path}{_KEY}") for key in value]
         parts += [(entry, inner[1], f"{path}[{key!r}]") for key, entry in value.items()]
     elif kind in (list, tuple) and inner:
         if kind is tuple and inner[1:] != (...,) and len(value) != len(inner):
@@ -217,6 +221,12 @@ def misfit(value: Any, form: Any, path: str = "") -> tuple[str, Any, Any] | None
     else:
         return None
     return next((found for part in parts if (found := misfit(*part))), None)
+
+
+def placed(name: str, path: str) -> str:
+    """Write a path as a student does, e.g. "`tokens[2]`"."""
+    before, key, _ = path.partition(_KEY)
+    return f"a key of `{name}{before}`" if key else f"`{name}{path}`"
 
 
 def written(form: Any) -> str:

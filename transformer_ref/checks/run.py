@@ -248,7 +248,7 @@ def _plain(name: str, returned: Any, form: Any) -> Any:
     except plain.NotPlainError as error:
         what = error.why or f"is {describe(error.value)}"
         wanted = "" if error.path else f", expected {plain.written(form)}"
-        raise ReturnedError(f"`{name}{error.path}` {what}{wanted}") from None
+        raise ReturnedError(f"{plain.placed(name, error.path)} {what}{wanted}") from None
 
 
 def describe(value: Any) -> str:

@@ -1,0 +1,382 @@
+"""Plain answers: what crosses the border, how it is compared, and what a student is told."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, UserDict, defaultdict, deque, namedtuple
+from enum import IntEnum
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_ref.checks import plain
+from transformer_ref.checks.difference import difference, same
+
+EXACT = (0.0, 0.0)
+
+
+# --- bytes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        -(10**30),
+        2.5,
+        float("inf"),
+        "",
+        "naïve 東京 🙂 \ud800 \0",
+        [],
+        (),
+        {},
+        [1, "a", (2.5, None), [False]],
+        {"a": {"b": (1, 2)}},
+        {("a", "b"): 3, 4: "d", None: [(), []], True: {}},
+        {"__array__": 0},
+        {"__tuple__": [1]},
+        {"__dict__": [], "more": ("__dict__",)},
+        [{"__dict__": {"__tuple__": ()}}],
+    ],
+    ids=repr,
+)
+def test_plain_data_comes_back_as_it_was(value):
+    again = plain.decode(plain.encode(value))
+    assert same(again, value, EXACT)
+    assert repr(again) == repr(value)
+    assert same(plain.copied(value), value, EXACT)
+
+
+def test_arrays_come_back_inside_of_anything():
+    again = plain.decode(plain.encode({("a", 1): (np.arange(3), [np.eye(2, dtype="float32")])}))
+    first, (second,) = again["a", 1]
+    assert first.dtype == np.arange(3).dtype
+    assert second.dtype == np.float32
+    assert first.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"garbage",
+        b"\x00" * 7 + b"\x02{}\x93NUMPY",
+        (17).to_bytes(8, "big") + b'{"__array__": 3} ',
+        (27).to_bytes(8, "big") + b'{"__dict__": [[[1, 2], 3]]}',
+        (200_000).to_bytes(8, "big") + b"[" * 100_000 + b"]" * 100_000,
+    ],
+    ids=["empty", "garbage", "cut", "no such array", "list as a key", "deep"],
+)
+def test_damaged_bytes_are_a_value_error(data):
+    with pytest.raises(ValueError, match="not what encode"):
+        plain.decode(data)
+
+
+def test_no_object_crosses_the_border():
+    with pytest.raises(TypeError):
+        plain.encode({"value": object()})
+    with pytest.raises(ValueError, match="Object arrays"):
+        plain.encode(np.array([object()]))
+
+
+# --- copies ----------------------------------------------------------------------------------
+
+
+class Liar:
+    """What every type below does, too: it says yes, and has nothing in it."""
+
+    def __eq__(self, other):
+        return True
+
+    def __ne__(self, other):
+        return False
+
+    def __hash__(self):
+        return 0
+
+    def __len__(self):
+        return 0
+
+    def __iter__(self):
+        return iter(())
+
+    def __getitem__(self, key):
+        raise RuntimeError
+
+    def __contains__(self, key):
+        return True
+
+    def __repr__(self):
+        raise RuntimeError
+
+    __str__ = __repr__
+    __class__ = property(lambda self: dict)
+
+
+class LyingList(Liar, list):
+    pass
+
+
+class LyingTuple(Liar, tuple):
+    __slots__ = ()
+
+
+class LyingDict(Liar, dict):
+    def items(self):
+        return []
+
+    keys = values = items
+
+
+class LyingStr(Liar, str):
+    __slots__ = ()
+
+
+class LyingInt(Liar, int):
+    def __int__(self):
+        return 7
+
+    __index__ = __int__
+
+
+class LyingFloat(Liar, float):
+    def __float__(self):
+        return 7.0
+
+
+class Colour(IntEnum):
+    RED = 3
+
+
+Point = namedtuple("Point", "x y")
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        (LyingList([1, 2]), [1, 2]),
+        (LyingTuple((1, 2)), (1, 2)),
+        (LyingDict({"a": 1}), {"a": 1}),
+        (LyingStr("abc"), "abc"),
+        (LyingInt(3), 3),
+        (LyingFloat(2.5), 2.5),
+        ({LyingStr("a"): LyingInt(1)}, {"a": 1}),
+        (Counter("aab"), {"a": 2, "b": 1}),
+        (defaultdict(int, {("a", "b"): 1}), {("a", "b"): 1}),
+        (OrderedDict(b=1, a=2), {"b": 1, "a": 2}),
+        (Point(1, "b"), (1, "b")),
+        (Colour.RED, 3),
+        (np.int64(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.str_("a"), "a"),
+        ([np.uint8(7), True], [7, True]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_subclass_becomes_the_type_itself(value, wanted):
+    copied = plain.copied(value)
+    assert same(copied, wanted, EXACT)
+    assert type(copied) is type(wanted)
+    assert repr(copied) == repr(wanted)
+
+
+def itself():
+    value = []
+    value.append(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        (object(), ""),
+        ({1, 2}, ""),
+        ({1: {2}}.keys(), ""),
+        (deque([1]), ""),
+        (UserDict(a=1), ""),
+        ((x for x in "ab"), ""),
+        (map(str, [1]), ""),
+        (Liar(), ""),
+        (b"ab", ""),
+        (1j, ""),
+        (np.arange(3), ""),
+        (np.bool_(True), ""),
+        (torch.arange(3), ""),
+        ([1, torch.tensor(2)], "[1]"),
+        ({"a": [0, {3}]}, "['a'][1]"),
+        ({frozenset("ab"): 1}, "{key}"),
+        ([{("a", object()): 1}], "[0]{key}[1]"),
+        (itself(), ""),
+        ("a" * (plain.MAX_ENTRIES + 1), ""),
+        ([0] * (plain.MAX_ENTRIES + 1), ""),
+    ],
+)
+def test_what_is_not_plain_is_told_with_its_place(value, path):
+    with pytest.raises(plain.NotPlainError) as caught:
+        plain.copied(value)
+    assert caught.value.path == path
+    assert str(caught.value)
+
+
+def test_a_tuple_passes_for_a_list_where_the_form_says_list():
+    form = list[tuple[str, str]]
+    assert plain.copied((("a", "b"), ["c", "d"]), form) == [("a", "b"), ["c", "d"]]
+    assert plain.copied([("a", "b")], tuple[tuple[str, str], ...]) == [("a", "b")]
+    assert plain.copied({"a": (1, 2)}, dict[str, list[int]]) == {"a": [1, 2]}
+    assert plain.copied((("a",), 1), tuple[list[str], int]) == (["a"], 1)
+    assert plain.copied((("a",), 1, 2), tuple[list[str], int]) == (["a"], 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "said"),
+    [
+        (["a"], list[str], None),
+        ([], list[str], None),
+        ([[], [1]], list[list[int]], None),
+        ((1, "a"), tuple[int, str], None),
+        (("a", "b", "c"), tuple[str, ...], None),
+        ({("a", "b"): 1}, dict[tuple[str, str], int], None),
+        (3, int, None),
+        (True, int, ("", True, int)),
+        (3, float, ("", 3, float)),
+        ("a", list[str], ("", "a", list[str])),
+        (None, list[str], ("", None, list[str])),
+        (["a", 1], list[str], ("[1]", 1, str)),
+        ([True], list[int], ("[0]", True, int)),
+        (["a"], tuple[str, ...], ("", ["a"], tuple[str, ...])),
+        (("a",), tuple[str, str], ("", ("a",), tuple[str, str])),
+        ([("a", 1)], list[tuple[str, str]], ("[0][1]", 1, str)),
+        ({1: "a"}, dict[str, int], ("{key}", 1, str)),
+        ({"a": None}, dict[str, int], ("['a']", None, int)),
+        (np.arange(2), list[int], ("", "array", list[int])),
+    ],
+)
+def test_a_misfit_is_found_with_its_place(value, form, said):
+    found = plain.misfit(value, form)
+    if isinstance(value, np.ndarray):
+        assert found is not None
+        assert found[0] == said[0]
+    else:
+        assert found == said
+
+
+# --- comparing -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, True),
+        (0, False),
+        (1, 1.0),
+        (1, "1"),
+        ([1], (1,)),
+        ([1, 2], [2, 1]),
+        ([1], [1, 1]),
+        ({"a": 1}, {"a": 2}),
+        ({"a": 1}, {"a": 1, "b": 2}),
+        ({"a": 1}, {"a": True}),
+        ("é", "e\u0301"),
+        (None, False),
+        (float("nan"), 1.0),
+        (np.arange(3), [0, 1, 2]),
+        (np.arange(3), np.arange(4)),
+    ],
+    ids=repr,
+)
+def test_what_is_not_the_same(one, other):
+    assert not same(one, other, (1e-5, 1e-5))
+    assert not same(other, one, (1e-5, 1e-5))
+
+
+def test_floats_are_the_same_within_rounding_and_dictionaries_in_any_order():
+    assert same([1.0, float("nan")], [1.0 + 1e-7, float("nan")], (1e-5, 1e-5))
+    assert not same([1.0], [1.001], (1e-5, 1e-5))
+    assert same({"a": 1, "b": (2.0,)}, {"b": (2.0,), "a": 1}, EXACT)
+
+
+@pytest.mark.parametrize(
+    ("received", "expected", "said"),
+    [
+        (
+            ["a-b"],
+            ["a", "-", "b"],
+            "your answer has 1 token, expected 3: `tokens[0]` should be 'a', received 'a-b'. "
+            "Expected ['a', '-', 'b'], received ['a-b']",
+        ),
+        (
+            ["a", "-"],
+            ["a", "-", "b"],
+            "your answer has 2 tokens, expected 3: 'b' is missing at `tokens[2]`. "
+            "Expected ['a', '-', 'b'], received ['a', '-']",
+        ),
+        (
+            ["a", ""],
+            ["a"],
+            "your answer has 2 tokens, expected 1: '' at `tokens[1]` is too much. "
+            "Expected ['a'], received ['a', '']",
+        ),
+        (
+            ("a", "c"),
+            ("a", "b"),
+            "`tokens[1]` should be 'b', received 'c'. Expected ('a', 'b'), received ('a', 'c')",
+        ),
+        (
+            [*range(100), 1, *range(100)],
+            [*range(100), 0, *range(100)],
+            "`tokens[100]` should be 0, received 1. "
+            "Expected [..., 97, 98, 99, 0, 0, 1, 2, ...], "
+            "received [..., 97, 98, 99, 1, 0, 1, 2, ...]",
+        ),
+        (
+            ["x" * 100],
+            ["y" * 200],
+            f"`tokens[0]` should be '{'y' * 79}..., received '{'x' * 79}.... "
+            f"Expected ['{'y' * 79}...], received ['{'x' * 100}']",
+        ),
+        (3, 4, "`tokens`: expected 4, received 3"),
+        ("ab", "abc", "`tokens`: expected 'abc', received 'ab'"),
+        (1.5, 2.5, "`tokens`: expected 2.5, received 1.5"),
+        (
+            {"a": 1},
+            {"a": 2, "b": 3},
+            "`tokens['a']` should be 2, received 1 (1 of 2 values differ); "
+            "the key 'b' is missing (its value should be 3). "
+            "Expected {'a': 2, 'b': 3}, received {'a': 1}",
+        ),
+        (
+            {("a", "b"): 1, ("c", "d"): 2},
+            {},
+            "the key ('a', 'b') should not be there (its value is 1; 2 keys too many). "
+            "Expected {}, received {('a', 'b'): 1, ('c', 'd'): 2}",
+        ),
+        (
+            dict.fromkeys(range(99), 0),
+            dict.fromkeys(range(2, 99), 0),
+            "the key 0 should not be there (its value is 0; 2 keys too many)",
+        ),
+    ],
+)
+def test_the_first_difference_is_shown(received, expected, said):
+    assert difference("tokens", received, expected, EXACT) == said
+
+
+def test_arrays_of_truth_values_can_be_shown():
+    said = difference("mask", np.array([True, False]), np.array([True, True]), EXACT)
+    assert said == "`mask`[0:2]: expected [1, 1], received [1, 0] (1 of 2 numbers differ)"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [("", "`pairs`"), ("[2]", "`pairs[2]`"), ("{key}[1]", "a key of `pairs`")],
+)
+def test_a_place_is_written_for_people(path, said):
+    assert plain.placed("pairs", path) == said
+
+
+@pytest.mark.parametrize(
+    ("form", "said"), [(int, "int"), (list[tuple[str, int]], "list[tuple[str, int]]")]
+)
+def test_a_form_is_written_as_in_the_stub(form, said):
+    assert plain.written(form) == said
