@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 import torch
 
 from transformer_ref import TokenEmbedding, tied_logits
+from transformer_ref.embeddings import embedding_from_pretrained
 
 
 def test_rows_are_scaled_by_the_root_of_d(device: torch.device) -> None:
@@ -59,3 +61,54 @@ def test_tied_logits_are_products_with_each_row(device: torch.device) -> None:
     weight = torch.randn(11, 6, device=device)
     expected = torch.einsum("btd,vd->btv", hidden, weight)
     torch.testing.assert_close(tied_logits(hidden, weight), expected)
+
+
+@pytest.mark.parametrize("trainable", [False, True])
+def test_pretrained_rows_are_looked_up_as_they_came(device: torch.device, trainable: bool) -> None:
+    vectors = torch.randn(5, 3, dtype=torch.float64, device=device)
+    embedding = embedding_from_pretrained(vectors, trainable, pad_id=2)
+    assert type(embedding) is torch.nn.Embedding
+    assert embedding.weight.requires_grad == trainable
+    ids = torch.tensor([[4, 2, 0]], device=device)
+    assert torch.equal(embedding(ids), vectors[[4, 2, 0]][None])
+
+
+def test_tuning_moves_all_pretrained_rows_but_that_of_padding(device: torch.device) -> None:
+    vectors = torch.randn(5, 3, device=device)
+    before = vectors.clone()
+    embedding = embedding_from_pretrained(vectors, trainable=True, pad_id=2)
+    optimizer = torch.optim.SGD(embedding.parameters(), lr=0.5)
+    embedding(torch.tensor([[4, 2, 0]], device=device)).sum().backward()
+    optimizer.step()
+    moved = (embedding.weight - before).tolist()
+    for row, by in enumerate([-0.5, 0.0, 0.0, 0.0, -0.5]):
+        assert moved[row] == pytest.approx([by] * 3)
+    assert torch.equal(vectors, before)
+
+
+def test_without_padding_every_pretrained_row_learns() -> None:
+    embedding = embedding_from_pretrained(torch.randn(5, 3), trainable=True, pad_id=None)
+    embedding(torch.arange(5)).sum().backward()
+    assert torch.all(embedding.weight.grad == 1)
+
+
+def test_vectors_that_a_model_still_learns_are_taken() -> None:
+    vectors = torch.nn.Parameter(torch.randn(5, 3))
+    embedding = embedding_from_pretrained(vectors, trainable=True, pad_id=None)
+    embedding(torch.arange(5)).sum().backward()
+    assert vectors.grad is None
+
+
+@pytest.mark.parametrize(
+    ("vectors", "pad_id", "words"),
+    [
+        (torch.ones(5), 0, "shape (V, D), got torch.float32 of shape (5,)"),
+        (torch.ones(5, 2).long(), 0, "vectors must be floating .* got torch.int64 of shape (5, 2)"),
+        (torch.ones(5, 2), 5, "pad_id must lie in 0..4, got 5"),
+        (torch.ones(5, 2), -1, "pad_id must lie in 0..4, got -1"),
+    ],
+    ids=["rank", "dtype", "pad too large", "pad below zero"],
+)
+def test_bad_pretrained_vectors_are_named(vectors: torch.Tensor, pad_id: int, words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words).replace(r"\.\*", ".*")):
+        embedding_from_pretrained(vectors, True, pad_id)
