@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 import torch
 
@@ -32,7 +32,6 @@ from transformer_ref.tokenizers import (
 from transformer_ref.training import Trainer, TrainingConfig
 
 Pair = tuple[str, str]
-Item = TypeVar("Item")
 
 
 def decode_all(
@@ -314,7 +313,7 @@ def train_tokenizers(
     return train(source for source, _ in pairs), train(target for _, target in pairs)
 
 
-def fixed_sample(entries: Sequence[Item], size: int = 1000) -> list[Item]:
+def fixed_sample(entries: Sequence[Any], size: int = 1000) -> list[Any]:
     """Draw the same `size` entries every time: enough to notice a broken model in seconds."""
     return random.Random(0).sample(list(entries), min(size, len(entries)))
 
