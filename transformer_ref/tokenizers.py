@@ -341,7 +341,7 @@ class BPETokenizer(Tokenizer):
     Text never turns into a special token, even where it spells one.
     The saved file is that of the `tokenizers` library, and its
     ``tokenizers.Tokenizer.from_file`` encodes text to the same ids.
-    It does not know the specials as such: it adds none, and does not leave them out when it decodes.
+    It does not know the specials as such: it adds none, and decodes them as text.
 
     Args:
         merges: pairs of tokens, in the order in which they were learned.
@@ -529,7 +529,7 @@ def learn_merges(word_counts: Mapping[str, int], num_merges: int) -> list[Merge]
             continue
         merges.append(best.pair)
         risen: set[Merge] = set()
-        for place in sorted(places.pop(best.pair)):
+        for place in sorted(places.pop(best.pair)):  # left to right
             if chain.pair(place) != best.pair:
                 continue  # it overlapped with the one before, as in "aaa"
             for changed in (chain.previous[place], place, chain.following[place]):
