@@ -1,8 +1,9 @@
 """The book's own Sphinx extension: what _config.yml cannot say by itself.
 
 It names the execution cache after the package, switches on the repository's buttons when there is
-a repository, folds the answers in solutions, puts a download link on exercises, and refuses figures
-without alt text and modules without an API page.
+a repository, folds the answers in solutions, puts a download link on exercises, loads the scripts
+of figures that move where they stand, and refuses figures without alt text and modules without an
+API page.
 """
 
 from __future__ import annotations
@@ -127,6 +128,18 @@ def require_api_pages(app: Sphinx, env: BuildEnvironment) -> None:
             )
 
 
+def load_figures(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Load the script of a figure that the reader moves, on the pages that hold this figure.
+
+    Sphinx puts the files of html_js_files on every page, but those added here on this page only.
+    """
+    names = re.findall(r'<figure [^>]*data-figure="([a-z]+)"', context.get("body", ""))
+    for name in sorted(set(names)):
+        app.add_js_file(f"figures/{name}.js", loading_method="defer")
+
+
 def clean_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
@@ -168,6 +181,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", prepare_notebook)
     app.connect("doctree-resolved", require_alt_text)
     app.connect("env-check-consistency", require_api_pages)
+    app.connect("html-page-context", load_figures)
     # After the themes and OpenGraph (priority 500 and 501) have filled the page's context.
     app.connect("html-page-context", clean_page, priority=900)
     version = Path(__file__).stat().st_mtime_ns
