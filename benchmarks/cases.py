@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from benchmarks import attention, decoding, gpu, scaling, training
+from benchmarks import attention, decoding, gpu, scaling, skip_gram, training
 from benchmarks.rows import Row, Setting
 
 CPU, GPU = ("cpu",), ("cuda",)
@@ -34,6 +34,8 @@ CASES: dict[str, Case] = {
     "greedy-prefix": Case(decoding.against_prefix),
     "greedy-marian": Case(decoding.against_marian),
     "beam-marian": Case(decoding.beam_against_marian),
+    "skip-gram": Case(skip_gram.against_gensim, CPU),
+    "skip-gram": Case(skip_gram.against_gensim, CPU),
     "throughput": Case(scaling.throughput),
     "gpu-training": Case(gpu.training, GPU, "training in bfloat16, compiled, d=512 and d=1024"),
     "gpu-decoding": Case(gpu.decoding, GPU, "greedy decoding in bfloat16, B=1"),

@@ -16,7 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import __main__ as command
-from benchmarks import attention, decoding, gpu, models, report, scaling, training
+from benchmarks import attention, decoding, gpu, models, report, scaling, skip_gram, training
 from benchmarks.cases import CASES, GPU, Case
 from benchmarks.memory import peak_bytes
 from benchmarks.rows import Asked, Row, Setting, measured, not_measured
@@ -27,6 +27,7 @@ CPU = torch.device("cpu")
 TINY = models.sizes(16, 1, 31, max_len=64)
 JOB = decoding.Job(TINY, source=5, tokens=4)
 STEP = {"d_model": 16, "num_layers": 1, "vocab_size": 31, "batch": 2, "length": 6}
+TEXTS = ["A quick brown fox jumps over the lazy dog. How vexingly quick daft zebras jump!"] * 9
 SMALL: dict[str, Callable[[Setting], Any]] = {
     "training": partial(training.against_torch, **STEP),
     "bfloat16": partial(training.bfloat16, **STEP),
@@ -35,6 +36,14 @@ SMALL: dict[str, Callable[[Setting], Any]] = {
     "greedy-prefix": partial(decoding.against_prefix, job=JOB, batches=(1, 3)),
     "greedy-marian": partial(decoding.against_marian, job=JOB, batches=(1, 3)),
     "beam-marian": partial(decoding.beam_against_marian, job=JOB, batch=3, beam_size=2),
+    "skip-gram": partial(
+        skip_gram.against_gensim,
+        texts=["A b c d e f. G h i j k l! " * 40],
+        d_model=4,
+        epochs=1,
+        queries=5,
+    ),
+    "skip-gram": partial(skip_gram.against_gensim, texts=TEXTS, d_model=8, epochs=1, queries=3),
     "throughput": partial(
         scaling.throughput, config=TINY, lengths=(4, 8, 16, 32), batches=(1, 2, 4), length=4
     ),
@@ -327,3 +336,20 @@ def test_multi30k_needs_its_folder() -> None:
     (made,) = gpu.multi30k(Setting(CPU))
     assert made.value is None
     assert "--multi30k FOLDER" in made.note
+
+
+def test_rare_words_are_left_out_of_sentences() -> None:
+    texts = ["It's late. Is it late?", "It's 9 -- late! No"]
+    sentences, words = skip_gram.sentences_of(texts, min_count=2)
+    assert sentences == [["it's", "late"], ["late"], ["it's", "late"], []]
+    assert words == ["late", "it's"]
+
+
+def test_overlap_is_the_share_of_common_neighbours() -> None:
+    angles = torch.tensor([0.0, 0.1, 0.3, 1.0, 1.2])
+    one = torch.stack([angles.cos(), angles.sin()], dim=1)
+    other = one[[0, 1, 4, 3, 2]]  # words 2 and 4 change places
+    assert skip_gram.overlap(one, 7 * one, queries=5, k=2) == 1.0
+    # Of word 0 the nearest are 1 and 2, then 1 and 4; of word 1 they are 0 and 2, then 0 and 4.
+    assert skip_gram.overlap(one, other, queries=2, k=2) == 0.5
+    assert skip_gram.overlap(one, other, queries=1, k=1) == 1.0
