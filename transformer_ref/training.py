@@ -257,6 +257,9 @@ class StepRecord:
     seconds: float
 
 
+_CHECKPOINT_PARTS = {"history", "config", "model", "optimizer", "scaler", "random_states"}
+
+
 class Trainer:
     """Teacher-forced training of any model that maps (src, tgt_in) to logits.
 
@@ -299,6 +302,7 @@ class Trainer:
         device: torch.device | None = None,
     ) -> None:
         _require_examples(examples)
+        require_integer(pad_id=pad_id)
         self.device = device or pick_device()
         self.processes = join_processes(self.device)
         self.model = model.to(self.device)
@@ -583,7 +587,7 @@ def _load_state(path: Path) -> dict[str, Any]:
     """Read a checkpoint without running code from it; a damaged one is an OSError that names it."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-        if not isinstance(state, dict) or "optimizer" not in state:
+        if not isinstance(state, dict) or not state.keys() >= _CHECKPOINT_PARTS:
             raise ValueError("it is not a training checkpoint")
     except PermissionError:
         raise

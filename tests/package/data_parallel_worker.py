@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 
 from tests.package.training_runs import RUN, TINY, new_trainer
 from transformer_ref.training import Trainer
@@ -35,6 +36,18 @@ def result(trainer: Trainer) -> dict[str, Any]:
     }
 
 
+def count_exchanges(trainer: Trainer) -> list[int]:
+    """A list that gets an entry whenever gradients are exchanged."""
+    exchanges: list[int] = []
+
+    def exchange(group, bucket):
+        exchanges.append(bucket.index())
+        return allreduce_hook(group, bucket)
+
+    trainer._shared.register_comm_hook(None, exchange)
+    return exchanges
+
+
 def caught(call: Any) -> str:
     """The message of the error that a call raises."""
     try:
@@ -52,8 +65,9 @@ def main(folder: Path) -> None:
         # The second process starts from other weights: those of the first must count.
         trainer = new_trainer(config=config, **EXACT, init_seed=1)
         trainer = new_trainer(config=config, **EXACT, init_seed=trainer.processes.rank)
+        exchanges = count_exchanges(trainer)
         trainer.train(progress=False)
-        results[name] = result(trainer)
+        results[name] = result(trainer) | {"exchanges": len(exchanges)}
 
     for precision in ("float32", "float16"):
         config = replace(STOPPED, precision=precision)
@@ -66,10 +80,8 @@ def main(folder: Path) -> None:
         results[f"whole {precision}"] = result(whole)
         results[f"resumed {precision}"] = result(resumed)
 
-    # Dropout draws different numbers in each process.
-    results["random"] = torch.rand(3).tolist()
-
-    rank = whole.processes.rank
+    rank = new_trainer().processes.rank
+    results["random"] = torch.rand(3).tolist()  # as dropout would draw
     only_here = folder / "float32" if rank == 0 else folder / "elsewhere"
     results["two folders"] = caught(lambda: new_trainer(only_here, STOPPED))
     diverging = new_trainer(folder / "diverged", replace(RUN, learning_rate=1e30, save_every=1))

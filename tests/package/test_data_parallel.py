@@ -1,6 +1,7 @@
 """Data parallel: two processes under torchrun make the same run as one with the whole batch."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -79,6 +80,12 @@ def test_a_stopped_run_goes_on_to_the_same_result(results, precision):
         assert_same_weights(resumed["weights"], whole["weights"], rtol=0, atol=0)
 
 
+def test_micro_batches_exchange_gradients_once_a_step(results):
+    for found in results:
+        assert found["micro-batches"]["exchanges"] == found["uneven and empty shares"]["exchanges"]
+        assert found["micro-batches"]["exchanges"] >= 16
+
+
 def test_dropout_differs_between_the_processes(results):
     assert results[0]["random"] != results[1]["random"]
 
@@ -112,12 +119,16 @@ def test_a_run_that_diverges_stops_in_all_processes(launched, results):
 
 def test_processes_with_different_folders_are_refused(results):
     for found in results:
-        assert found["two folders"].startswith("ValueError: run_dir must be one folder")
+        message = r"ValueError: run_dir must be one folder for all processes, got .*"
+        assert re.fullmatch(message, found["two folders"])
 
 
 def test_a_run_of_another_number_of_processes_is_refused(launched):
     folder, _ = launched
-    with pytest.raises(ValueError, match=r"another number of processes.*was made by 2, got 1"):
+    message = (
+        r"\Arun_dir holds a run of another number of processes: .*last\.pt was made by 2, got 1\Z"
+    )
+    with pytest.raises(ValueError, match=message):
         new_trainer(folder / "float32", STOPPED)
 
 

@@ -28,6 +28,12 @@ from transformer_ref.training import (
     trapezoid_learning_rate,
 )
 
+
+def raises(error, message):
+    """Expect an error with this whole message, a regular expression."""
+    return pytest.raises(error, match=rf"(?s)\A{message}\Z")
+
+
 # Without dropout, and in float64, where the order of a sum does not matter.
 EXACT = {"model": replace(TINY, dropout=0.0), "dtype": torch.float64}
 
@@ -432,8 +438,11 @@ def test_a_loss_that_is_not_finite_stops_the_run_before_the_step(tmp_path, devic
     trainer.train(max_steps=3, progress=False)
     good = (tmp_path / "last.pt").read_bytes()
     poisoned = poison(trainer)
-    message = rf"step 4: the loss is nan and the gradient's norm nan, .*precision {precision}"
-    with pytest.raises(FloatingPointError, match=message):
+    message = (
+        r"step 4: the loss is nan and the gradient's norm nan, at learning rate 0\.008 "
+        rf"and precision {precision}; the step was not made"
+    )
+    with raises(FloatingPointError, message):
         trainer.train(progress=False)
     assert trainer.step == 3
     assert (tmp_path / "last.pt").read_bytes() == good
@@ -658,8 +667,17 @@ def test_a_failed_save_leaves_the_last_good_checkpoint(tmp_path, monkeypatch):
     assert new_trainer(tmp_path).step == 3
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", "half", "a list", "another dictionary"])
-def test_a_damaged_checkpoint_is_named(tmp_path, content):
+class Intruder:
+    """Code that runs when it is read with pickle."""
+
+    def __reduce__(self):
+        return print, ("code of the file was run",)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"hello", "half", "a list", "another dictionary", "code", "no history"]
+)
+def test_a_damaged_checkpoint_is_named(tmp_path, capsys, content):
     path = tmp_path / "last.pt"
     if content == "half":
         new_trainer(tmp_path).train(max_steps=3, progress=False)
@@ -668,10 +686,18 @@ def test_a_damaged_checkpoint_is_named(tmp_path, content):
         torch.save([1, 2, 3], path)
     elif content == "another dictionary":
         torch.save({"model": {}}, path)
+    elif content == "code":
+        torch.save({"optimizer": Intruder()}, path)
+    elif content == "no history":
+        new_trainer(tmp_path).train(max_steps=3, progress=False)
+        state = torch.load(path)
+        del state["history"]
+        torch.save(state, path)
     else:
         path.write_bytes(content)
-    with pytest.raises(OSError, match=r"last\.pt is damaged: .*delete it to start the run again"):
+    with raises(OSError, r".*last\.pt is damaged: .*; delete it to start the run again"):
         new_trainer(tmp_path)
+    assert capsys.readouterr().out == ""
 
 
 def test_a_checkpoint_without_permission_is_not_called_damaged(tmp_path, monkeypatch):
@@ -687,17 +713,17 @@ def test_a_checkpoint_without_permission_is_not_called_damaged(tmp_path, monkeyp
 
 def test_a_run_with_another_config_is_refused(tmp_path):
     new_trainer(tmp_path).train(max_steps=3, progress=False)
-    with pytest.raises(
+    with raises(
         ValueError,
-        match=r"run_dir holds a run with another config: .*last\.pt was made with .*'epochs': 4,"
-        r".*got .*'epochs': 5,.*use another folder",
+        r"run_dir holds a run with another config: .*last\.pt was made with \{'epochs': 4,.*\}, "
+        r"got \{'epochs': 5,.*\}; use another folder, or delete that one to start again",
     ):
         new_trainer(tmp_path, config=replace(RUN, epochs=5))
 
 
 def test_a_run_with_another_model_is_refused(tmp_path):
     new_trainer(tmp_path).train(max_steps=3, progress=False)
-    with pytest.raises(ValueError, match=r"run_dir holds a run of another model: .*last\.pt: "):
+    with raises(ValueError, r"run_dir holds a run of another model: .*last\.pt: Error.*"):
         new_trainer(tmp_path, model=replace(TINY, d_model=32))
 
 
@@ -826,9 +852,18 @@ ZEROS = torch.zeros(2, 3, 4)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: split_target(torch.ones(2, 1, dtype=torch.int64)), "ids must have at least 2"),
-        (lambda: split_target(torch.ones(2, 3)), "ids must hold ids as int64"),
-        (lambda: split_target(torch.ones(3, dtype=torch.int64)), "ids must have shape"),
+        (
+            lambda: split_target(torch.ones(2, 1, dtype=torch.int64)),
+            r"ids must have at least 2 columns, got shape \(2, 1\)",
+        ),
+        (
+            lambda: split_target(torch.ones(2, 3)),
+            "ids must hold ids as int64 or int32, got torch.float32",
+        ),
+        (
+            lambda: split_target(torch.ones(3, dtype=torch.int64)),
+            r"ids must have shape \(batch, length\), length at least 1, got \(3,\)",
+        ),
         (
             lambda: sequence_loss(ZEROS, torch.zeros(2, 4).long(), 0),
             r"logits must be \(B, T, V\) and labels \(B, T\), got \(2, 3, 4\) and \(2, 4\)",
@@ -872,15 +907,18 @@ ZEROS = torch.zeros(2, 3, 4)
         (lambda: Trainer(Transformer(TINY), [], RUN), "examples must hold at least one, got none"),
         (
             lambda: Trainer(Transformer(TINY), [([3], [1, 2]), ([], [1, 2])], RUN),
-            r"examples\[1\] must have a source of at least 1 .* got 0 and 2",
+            r"examples\[1\] must have a source of at least 1 and a target of at least 2 ids "
+            r"\(begin and end token\), got 0 and 2",
         ),
         (
             lambda: Trainer(Transformer(TINY), [([3], [1])], RUN),
-            r"examples\[0\] must have .* a target of at least 2 ids .* got 1 and 1",
+            r"examples\[0\] must have a source of at least 1 and a target of at least 2 ids "
+            r"\(begin and end token\), got 1 and 1",
         ),
         (
             lambda: new_trainer(config=replace(RUN, batch_tokens=5)),
-            "batch_tokens must hold the longest example, got 5",
+            r"batch_tokens must hold the longest example, got 5, but examples\[\d+\] has \d+ "
+            "tokens of source and target",
         ),
         (
             lambda: new_trainer().train(max_steps=0),
@@ -889,7 +927,7 @@ ZEROS = torch.zeros(2, 3, 4)
     ],
 )
 def test_bad_arguments_are_named(call, message):
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, message):
         call()
 
 
@@ -915,7 +953,7 @@ def test_noam_names_what_is_below_one(name):
 def test_trapezoid_names_what_is_out_of_range(change, message):
     arguments = {"step": 1, "peak": 1.0, "warmup": 1, "total": 1, "decay_fraction": 0.3}
     assert trapezoid_learning_rate(**arguments) == 1.0
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, message):
         trapezoid_learning_rate(**(arguments | change))
 
 
@@ -943,7 +981,7 @@ COUNTS = ("epochs", "batch_size", "warmup", "save_every", "accumulate", "batch_t
     ids=str,
 )
 def test_settings_that_could_not_train_are_named(change, message):
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, message):
         TrainingConfig(**change)
 
 
