@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,8 @@ GOAL = 0.85
 NOTICED = {1, 3, -11, 24, -24, 36, 152, 255}
 LIVED = {0, 5, 33}  # the tests passed, or none reaches the change
 
+Reasons = Mapping[tuple[str, str, str], str]  # place, before and after to why it may live
+
 
 @dataclass(frozen=True)
 class Survivor:
@@ -63,9 +65,10 @@ class Survivor:
 
 @dataclass(frozen=True)
 class Score:
-    """What became of the mutants of a module."""
+    """What became of the mutants of a module, and when."""
 
     module: str
+    date: str
     mutants: int
     noticed: int
     survivors: tuple[Survivor, ...]
@@ -91,7 +94,8 @@ def make_copy(modules: Sequence[str]) -> None:
         "source_paths": ["transformer_ref"],
         "only_mutate": [f"transformer_ref/{module}.py" for module in modules],
         "also_copy": [path.name for path in sorted(COPY.iterdir()) if path.name != ".mutation"],
-        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-m", "not slow"],
+        # torch.compile cannot look through the switch that mutmut puts into each function.
+        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-m", "not slow", "-k", "not compile"],
         "pytest_add_cli_args_test_selection": tests,
     }
     lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
@@ -113,7 +117,7 @@ def mutmut(*arguments: str) -> str:
     return done.stdout
 
 
-def describe(name: str, reasons: Mapping[tuple[str, str, str], str]) -> Survivor:
+def describe(name: str, reasons: Reasons) -> Survivor:
     """Say what a mutant changed, and why it may live."""
     lines = mutmut("show", name).splitlines()
     before, after = (
@@ -123,10 +127,10 @@ def describe(name: str, reasons: Mapping[tuple[str, str, str], str]) -> Survivor
     # transformer_ref.masks.x_causal_mask__mutmut_1; methods are xǁClassǁmethod
     function = name.rpartition("__mutmut_")[0].removeprefix("transformer_ref.")
     place = function.replace(".x_", ".").replace(".xǁ", ".").replace("ǁ", ".")
-    return Survivor(place, before, after, reasons.get((place, before, after), ""))
+    return _explained(Survivor(place, before, after), reasons)
 
 
-def read_reasons(path: Path) -> dict[tuple[str, str, str], str]:
+def read_reasons(path: Path) -> Reasons:
     """Read survivors.toml: a list of tables with place, before, after and why."""
     if not path.exists():
         return {}
@@ -134,14 +138,39 @@ def read_reasons(path: Path) -> dict[tuple[str, str, str], str]:
     return {(s["place"], s["before"], s["after"]): s["why"] for s in listed}
 
 
-def read_score(module: str, reasons: Mapping[tuple[str, str, str], str]) -> Score:
+def meta_file(module: str) -> Path:
+    """Where mutmut notes the exit codes of a module's mutants."""
+    return COPY / "mutants" / "transformer_ref" / f"{module}.py.meta"
+
+
+def read_score(module: str, reasons: Reasons) -> Score:
     """Read what mutmut noted for a module."""
-    meta = COPY / "mutants" / "transformer_ref" / f"{module}.py.meta"
+    meta = meta_file(module)
     codes: dict[str, int | None] = json.loads(meta.read_text(encoding="utf-8"))["exit_code_by_key"]
     if unknown := {*codes.values()} - NOTICED - LIVED:
         raise RuntimeError(f"mutmut left mutants of {module} without a verdict: codes {unknown}")
     survivors = tuple(describe(name, reasons) for name, code in codes.items() if code in LIVED)
-    return Score(module, len(codes), len(codes) - len(survivors), survivors)
+    date = datetime.datetime.fromtimestamp(meta.stat().st_mtime, datetime.UTC).date().isoformat()
+    return Score(module, date, len(codes), len(codes) - len(survivors), survivors)
+
+
+def earlier_scores(folder: Path, reasons: Reasons) -> list[Score]:
+    """Read results.json of earlier runs, with the reasons as they are now."""
+    path = folder / "results.json"
+    if not path.exists():
+        return []
+    listed = json.loads(path.read_text(encoding="utf-8"))["modules"]
+    return [
+        Score(
+            **{**s, "survivors": tuple(_explained(Survivor(**x), reasons) for x in s["survivors"])}
+        )
+        for s in listed
+    ]
+
+
+def _explained(survivor: Survivor, reasons: Reasons) -> Survivor:
+    key = (survivor.place, survivor.before, survivor.after)
+    return replace(survivor, why=reasons.get(key, ""))
 
 
 def markdown(scores: Sequence[Score], conditions: Mapping[str, str]) -> str:
@@ -153,10 +182,13 @@ def markdown(scores: Sequence[Score], conditions: Mapping[str, str]) -> str:
         "Written by `make mutation`: each mutant is the package with one expression changed,",
         "and it counts as noticed when a test fails or never ends.",
         "",
-        "| module | mutants | noticed | share |",
-        "| --- | ---: | ---: | ---: |",
-        *(f"| {s.module} | {s.mutants} | {s.noticed} | {100 * s.rate:.1f}% |" for s in scores),
-        f"| all | {mutants} | {noticed} | {100 * noticed / mutants:.1f}% |",
+        "| module | mutants | noticed | share | date |",
+        "| --- | ---: | ---: | ---: | --- |",
+        *(
+            f"| {s.module} | {s.mutants} | {s.noticed} | {100 * s.rate:.1f}% | {s.date} |"
+            for s in scores
+        ),
+        f"| all | {mutants} | {noticed} | {100 * noticed / mutants:.1f}% | |",
         "",
         *(f"- {name}: {value}" for name, value in conditions.items()),
         "",
@@ -173,11 +205,7 @@ def markdown(scores: Sequence[Score], conditions: Mapping[str, str]) -> str:
 
 def write(scores: Sequence[Score], folder: Path) -> None:
     """Write RESULTS.md and results.json into `folder`."""
-    conditions = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "python": platform.python_version(),
-        "mutmut": version("mutmut"),
-    }
+    conditions = {"python": platform.python_version(), "mutmut": version("mutmut")}
     folder.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {"conditions": conditions, "modules": [asdict(s) for s in scores]}
     write_json(folder / "results.json", results)
@@ -190,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("modules", nargs="*", help=f"of {', '.join(MODULES)}; all when left out")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
-        "--keep", action="store_true", help="do not run mutmut, read its last run again"
+        "--keep", action="store_true", help="do not run mutmut: write again what its last run gave"
     )
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.modules) - set(MODULES)):
@@ -200,16 +228,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         make_copy(modules)
         mutmut("run", "--max-children", str(options.processes))
     reasons = read_reasons(RESULTS / "survivors.toml")
-    scores = [read_score(module, reasons) for module in modules]
+    found = {score.module: score for score in earlier_scores(RESULTS, reasons)}
+    found |= {m: read_score(m, reasons) for m in modules if meta_file(m).exists()}
+    scores = [found[module] for module in MODULES if module in found]
     for score in scores:
-        open_ones = sum(not survivor.why for survivor in score.survivors)
+        unexplained = sum(not survivor.why for survivor in score.survivors)
         print(
             f"{score.module}: {score.noticed} of {score.mutants} noticed "
-            f"({100 * score.rate:.1f}%), {open_ones} survivors without a reason"
+            f"({100 * score.rate:.1f}%), {unexplained} survivors without a reason"
         )
-    if len(modules) == len(MODULES):
-        write(scores, RESULTS)
-        print(f"written: {RESULTS}")
+    write(scores, RESULTS)
+    print(f"written: {RESULTS}")
     met = sum(s.noticed for s in scores) >= GOAL * sum(s.mutants for s in scores)
     explained = all(survivor.why for score in scores for survivor in score.survivors)
     return 0 if met and explained else 1

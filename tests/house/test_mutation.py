@@ -28,6 +28,7 @@ def run_of(tmp_path, monkeypatch):
         meta.write_text(json.dumps({"exit_code_by_key": dict(zip(names, codes, strict=True))}))
 
     monkeypatch.setattr(mutation, "COPY", tmp_path)
+    monkeypatch.setattr(mutation, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(mutation, "mutmut", lambda *arguments: SHOWN)
     return pretend
 
@@ -37,7 +38,7 @@ def test_a_survivor_is_counted_and_shown_with_its_reason(run_of):
     score = mutation.read_score("masks", {PLACE: "both are the same"})
     assert (score.mutants, score.noticed, score.rate) == (4, 3, 0.75)
     text = mutation.markdown([score], {"date": "today"})
-    assert "| masks | 4 | 3 | 75.0% |" in text
+    assert "| masks | 4 | 3 | 75.0% | 20" in text
     assert "```diff\n-return old\n+return new\n```\n\nboth are the same\n" in text
     assert "No reason is given" not in text
 
@@ -69,6 +70,22 @@ def test_the_status_says_whether_the_goal_is_met_and_all_is_explained(run_of, mo
     assert mutation.main(["masks", "--keep"]) == 0
     run_of(*[1] * 8, 0, 0)
     assert mutation.main(["masks", "--keep"]) == 1  # below the goal
+
+
+def test_a_run_keeps_what_it_did_not_measure(run_of, tmp_path):
+    run_of(1, 0)
+    mutation.main(["masks", "--keep"])
+    before = (tmp_path / "results" / "RESULTS.md").read_text(encoding="utf-8")
+    assert "| masks | 2 | 1 | 50.0% |" in before
+    (tmp_path / "results" / "survivors.toml").write_text(
+        "[[survivor]]\nplace = 'masks.causal_mask'\nbefore = 'return old'\n"
+        "after = 'return new'\nwhy = 'both are the same'\n",
+        encoding="utf-8",
+    )
+    mutation.meta_file("masks").unlink()
+    mutation.main(["attention", "--keep"])
+    after = (tmp_path / "results" / "RESULTS.md").read_text(encoding="utf-8")
+    assert after == before.replace("**No reason is given yet.**", "both are the same")
 
 
 def test_every_mutated_module_and_its_tests_are_there():
