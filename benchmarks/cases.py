@@ -35,7 +35,6 @@ CASES: dict[str, Case] = {
     "greedy-marian": Case(decoding.against_marian),
     "beam-marian": Case(decoding.beam_against_marian),
     "skip-gram": Case(skip_gram.against_gensim, CPU),
-    "skip-gram": Case(skip_gram.against_gensim, CPU),
     "throughput": Case(scaling.throughput),
     "gpu-training": Case(gpu.training, GPU, "training in bfloat16, compiled, d=512 and d=1024"),
     "gpu-decoding": Case(gpu.decoding, GPU, "greedy decoding in bfloat16, B=1"),

@@ -27,7 +27,6 @@ CPU = torch.device("cpu")
 TINY = models.sizes(16, 1, 31, max_len=64)
 JOB = decoding.Job(TINY, source=5, tokens=4)
 STEP = {"d_model": 16, "num_layers": 1, "vocab_size": 31, "batch": 2, "length": 6}
-TEXTS = ["A quick brown fox jumps over the lazy dog. How vexingly quick daft zebras jump!"] * 9
 SMALL: dict[str, Callable[[Setting], Any]] = {
     "training": partial(training.against_torch, **STEP),
     "bfloat16": partial(training.bfloat16, **STEP),
@@ -43,7 +42,6 @@ SMALL: dict[str, Callable[[Setting], Any]] = {
         epochs=1,
         queries=5,
     ),
-    "skip-gram": partial(skip_gram.against_gensim, texts=TEXTS, d_model=8, epochs=1, queries=3),
     "throughput": partial(
         scaling.throughput, config=TINY, lengths=(4, 8, 16, 32), batches=(1, 2, 4), length=4
     ),
