@@ -398,9 +398,9 @@ def test_float16_makes_the_step_of_float32(device):
     assert difference < 0.05 * RUN.clip_norm
 
 
-def overflowing_trainer(run_dir=None, device="cpu", growth=2.0**30):
+def overflowing_trainer(run_dir=None, device="cpu", scale=3 * 2.0**28):
     trainer = new_trainer(run_dir, replace(RUN, precision="float16"), device)
-    trainer.scaler.load_state_dict({**trainer.scaler.state_dict(), "scale": growth})
+    trainer.scaler.load_state_dict({**trainer.scaler.state_dict(), "scale": scale})
     return trainer
 
 
@@ -410,7 +410,7 @@ def test_a_float16_step_that_overflows_is_left_out_and_counts(tmp_path, device):
     trainer.train(max_steps=1, progress=False)
     assert_same_weights(trainer.model, before)
     assert trainer.step == 1
-    assert trainer.scaler.get_scale() == 2.0**29
+    assert trainer.scaler.get_scale() == 3 * 2.0**27
     assert not math.isfinite(trainer.history[0].gradient_norm)
     assert math.isfinite(trainer.losses[0])
     trainer.train(progress=False)
@@ -421,7 +421,7 @@ def test_a_float16_step_that_overflows_is_left_out_and_counts(tmp_path, device):
     assert not all(torch.equal(w, before[name]) for name, w in trainer.model.state_dict().items())
     # The scale is part of the checkpoint.
     resumed = new_trainer(tmp_path, replace(RUN, precision="float16"), device)
-    assert resumed.scaler.get_scale() == trainer.scaler.get_scale() < 2.0**30
+    assert resumed.scaler.get_scale() == trainer.scaler.get_scale() < 3 * 2.0**27
     assert math.isnan(sum(resumed.losses)) == math.isnan(sum(trainer.losses))
 
 
@@ -462,16 +462,32 @@ class Steep(nn.Module):
         return self.weight.sqrt().expand(*tgt.shape, 13)
 
 
-def test_a_gradient_that_is_not_finite_stops_the_run_before_the_step(device):
-    trainer = Trainer(Steep(), reversal_examples(), RUN, device=device)
-    with pytest.raises(FloatingPointError, match=r"step 1: the loss is 2\.5.* norm (nan|inf)"):
+class Shut(Steep):
+    """A model with a finite gradient and a loss that is not: the end token is impossible."""
+
+    def forward(self, src, tgt):
+        logits = self.weight.expand(*tgt.shape, 13)
+        return logits + torch.where(torch.arange(13, device=tgt.device) == 2, -math.inf, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Steep, r"step 1: the loss is 2\.5.* norm (nan|inf), .*"),
+        (Shut, r"step 1: the loss is inf and the gradient's norm 0\..*"),
+    ],
+)
+def test_loss_and_gradient_must_both_be_finite(device, model, message):
+    config = replace(RUN, label_smoothing=0.0)
+    trainer = Trainer(model(), reversal_examples(), config, device=device)
+    with raises(FloatingPointError, message):
         trainer.train(progress=False)
     assert trainer.model.weight.tolist() == [0.0] * 13
 
 
 @pytest.mark.parametrize("device", ["cpu"])
 def test_float16_gives_up_when_the_scale_cannot_help(device):
-    trainer = overflowing_trainer(device=device, growth=8.0)
+    trainer = overflowing_trainer(device=device, scale=8.0)
     poison(trainer)
     # 8, 4 and 2 are lowered; at 1 there is no scaling left to blame.
     with pytest.raises(FloatingPointError, match="step 4: the loss is nan"):
