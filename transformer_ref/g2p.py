@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_ref._validate import require_several
 from transformer_ref.attention import record_attention
 from transformer_ref.batching import Example, pad_batch
 from transformer_ref.data import LETTERS, PHONEMES, Entry, Split, cmudict_hash, load_cmudict
@@ -80,11 +81,13 @@ class Speller:
             (B, longest) int64 on the model's device.
 
         Raises:
-            ValueError: naming a letter that is not in the vocabulary, or an empty word.
+            ValueError: naming a letter that is not in the vocabulary, an empty word, or one
+                string in place of several.
         """
         return pad_batch(self._encode(words), self.letters.pad_id).to(self.device)
 
     def _encode(self, words: Sequence[str]) -> list[list[int]]:
+        require_several(words=words)
         if not all(words):
             raise ValueError("words must not be empty strings")
         return [self.letters.encode(word) for word in words]
@@ -130,6 +133,7 @@ class Speller:
         batch_size: int = 512,
     ) -> list[str]:
         """Pronounce words as a translator does: phonemes in one string, white space between."""
+        require_several(texts=texts)
         words = [text.strip() for text in texts]
         return list(map(" ".join, self.pronounce_all(words, batch_size, beam_size, length_penalty)))
 

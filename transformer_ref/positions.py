@@ -106,6 +106,7 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, d_model: int, max_len: int, dropout: float = 0.0) -> None:
         super().__init__()
+        require_at_least_one(max_len=max_len)
         require_probability(dropout=dropout)
         self.max_len = max_len
         self.dropout = nn.Dropout(dropout)

@@ -160,11 +160,14 @@ class Translator:
             One answer for each text, in the order of `texts`; nothing for nothing.
 
         Raises:
-            ValueError: if `texts` is one string, a text is too long for the model, or a size
-                is below 1.
+            ValueError: if `texts` is not a list of strings, a text is too long for the model, or
+                a size is below 1.
         """
         if isinstance(texts, str):
             raise ValueError(f"texts must be a list of strings, got the string {texts!r}")
+        for index, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise ValueError(f"texts[{index}] must be a string, got {text!r}")
         asked = [index for index, text in enumerate(texts) if text.strip()]
         answers = decode_all(
             self.model,
