@@ -48,9 +48,9 @@ every_task = pytest.mark.parametrize(("slug", "task"), ALL_TASKS)
 
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
-    """A copy of what the exercises are made from, with the exercises made."""
+    """A copy of what one of the exercises is made from, with the exercise made."""
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
-    shutil.copytree(ROOT / "solutions", tmp_path / "solutions")
+    shutil.copytree(ROOT / "solutions" / "attention", tmp_path / "solutions" / "attention")
     assert exercises.main([], root=tmp_path) == 0
     return tmp_path
 
@@ -260,12 +260,17 @@ def test_an_unsolved_task_has_no_points_and_says_so_in_one_line(
         assert points.startswith("Points: 0 of")
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_the_bug_as_found_scores_nothing(seed: int, shells: dict[tuple[str, str], Shell]) -> None:
-    shell = shells["exercises", "attention"]
-    as_found = {cell.id: cell for cell in read("exercises", "attention").cells}
-    assert shell.run(as_found["find-the-bug-as-found"].source).error is None
-    found = shell.run(f"check('attention.find_the_bug', attention_as_found, 3, seed={seed})")
+@pytest.mark.parametrize("seed", range(4))
+@every_assignment
+def test_the_bug_as_found_scores_nothing(
+    slug: str, seed: int, shells: dict[tuple[str, str], Shell]
+) -> None:
+    shell = shells["exercises", slug]
+    as_found = {cell.id: cell for cell in read("exercises", slug).cells}["find-the-bug-as-found"]
+    assert shell.run(as_found.source).error is None
+    name = re.search(r"^(?:def|class) (\w+)", as_found.source, re.MULTILINE)
+    assert name
+    found = shell.run(f"check('{slug}.find_the_bug', {name[1]}, 3, seed={seed})")
     assert found.value == 0.0, found.printed
 
 

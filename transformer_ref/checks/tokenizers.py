@@ -96,10 +96,11 @@ def merge_pair(word: Word, pair: Pair) -> Word:
     Returns:
         the symbols after the merge.
     """
+    word, pair = tuple(word), (pair[0], pair[1])
     merged = []
     place = 0
     while place < len(word):
-        if word[place : place + 2] == tuple(pair):
+        if word[place : place + 2] == pair:
             merged.append("".join(pair))
             place += 2
         else:

@@ -137,12 +137,15 @@ WORDS = (
         ),
     ),
     Misconception(
-        "ascii-punctuation",
-        "only the punctuation of the keyboard is cut off",
-        "string.punctuation lacks many marks, such as “ and …. Take whatever is neither "
-        "alphanumeric nor white space.",
+        "listed-punctuation",
+        "only the punctuation marks of a list are cut off",
+        "Every list lacks some, and so does string.punctuation: think of “ and …. Take whatever is "
+        "neither alphanumeric nor white space.",
         (
-            _found(rf"[^\s{re.escape(string.punctuation)}]+|[{re.escape(string.punctuation)}]"),
+            *(
+                _found(rf"[^\s{re.escape(marks)}]+|[{re.escape(marks)}]")
+                for marks in (string.punctuation, ".,!?", ".,!?;:", ".,", ".,!?;:'\"()-")
+            ),
             _found(rf"\w+|[{re.escape(string.punctuation)}]"),
         ),
     ),

@@ -213,6 +213,13 @@ def w_words_ascii_marks(text):
     return text.split()
 
 
+def w_words_four_marks(text):
+    out = ""
+    for c in text:
+        out += " " + c + " " if c in {".", ",", "!", "?"} else c
+    return out.split()
+
+
 def w_words_digits(text):
     tokens = []
     for t in words_loop(text):
@@ -2129,7 +2136,8 @@ WRONG = {
         ("empty-tokens", w_words_empty_split),
         ("ascii-only", w_words_ascii),
         ("ascii-only", w_words_ascii_range),
-        ("ascii-punctuation", w_words_ascii_marks),
+        ("listed-punctuation", w_words_ascii_marks),
+        ("listed-punctuation", w_words_four_marks),
         ("digits-apart", w_words_digits),
         ("digits-apart", w_words_isalpha),
         ("words-with-punctuation", w_words_contractions),
