@@ -291,3 +291,38 @@ def test_gradient_reaches_every_projection(device: torch.device) -> None:
     for name, parameter in attention.named_parameters():
         # A bias of the keys moves all scores of a query alike, which softmax does not see.
         assert name == "k_proj.bias" or parameter.grad.abs().max() > 1e-3, name
+
+
+@pytest.mark.parametrize("dropout_p", [0.1, 0.9])
+def test_as_many_weights_are_dropped_as_the_rate_says(
+    device: torch.device, dropout_p: float
+) -> None:
+    query, key = torch.randn(2, 40, 100, 8, device=device)
+    output, _ = scaled_dot_product_attention(
+        query, key, torch.eye(100, device=device), dropout_p=dropout_p
+    )
+    assert (output == 0).float().mean().item() == pytest.approx(dropout_p, abs=0.005)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_is_causal_and_a_mask_exclude_each_other(need_weights: bool) -> None:
+    x, mask = torch.randn(1, 4, 6), causal_mask(4)
+    with pytest.raises(ValueError, match=r"needs T == S and mask=None, got T=4, S=4, mask=\(1, 1"):
+        MultiHeadAttention(6, 2)(x, x, x, mask, need_weights=need_weights, is_causal=True)
+
+
+@pytest.mark.parametrize("path", [fused_attention, scaled_dot_product_attention])
+def test_values_without_their_keys_are_named(path: object) -> None:
+    query, key, value = torch.randn(1, 2, 3, 4), torch.randn(1, 2, 5, 4), torch.randn(1, 2, 6, 4)
+    with pytest.raises(ValueError, match=r"^query, key and value must have one row of key and"):
+        path(query, key, value)
+    with pytest.raises(ValueError, match="agree in the last axis of query and key"):
+        path(query, torch.randn(1, 2, 5, 3), torch.randn(1, 2, 5, 4))
+
+
+def test_messages_name_what_does_not_fit_from_their_first_word_on() -> None:
+    with pytest.raises(ValueError, match=r"^d_model must be an integer of at least 1, got 0"):
+        MultiHeadAttention(0, 1)
+    x = torch.randn(1, 4, 6)
+    with pytest.raises(ValueError, match=r"^query, key and value must share the batch, key and"):
+        MultiHeadAttention(6, 2)(x, x, torch.randn(1, 3, 6))

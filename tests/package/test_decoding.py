@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from transformer_ref import Transformer, TransformerConfig, greedy_decode, padding_mask
-from transformer_ref.cache import KVCache
+from transformer_ref.cache import FixedCache, KVCache
 from transformer_ref.decoding import beam_search, filter_logits, sample
 
 BOS, EOS = 1, 2
@@ -173,6 +173,49 @@ def test_rows_that_have_ended_are_not_computed_any_more(device, use_cache, monke
     assert batches[-1] < batches[0]  # otherwise no row ended early
 
 
+def tokens_read(monkeypatch, model):
+    """Record how many tokens of the target each call of the decoder reads."""
+    read = []
+    decode = model.decode
+    monkeypatch.setattr(
+        model, "decode", lambda tgt, *a, **k: read.append(tgt.shape[1]) or decode(tgt, *a, **k)
+    )
+    return read
+
+
+@pytest.mark.parametrize("search", [greedy_decode, sample, beam_search])
+def test_the_cache_reads_each_token_once_and_is_the_default(device, search, monkeypatch):
+    model = random_model(21, device)
+    read = tokens_read(monkeypatch, model)
+    beam = {"beam_size": 2} if search is beam_search else {}
+    usual = (model, padded_sources(device), BOS, EOS)
+    search(*usual, max_len=6, **beam)
+    assert set(read) == {1}
+    read.clear()
+    search(*usual, max_len=6, use_cache=False, **beam)
+    assert read == list(range(1, len(read) + 1))
+
+
+def test_beams_of_one_source_do_not_copy_its_memory(device, monkeypatch):
+    moved = []
+    select = FixedCache.select
+    monkeypatch.setattr(
+        FixedCache, "select", lambda self, rows: moved.append(len(rows)) or select(self, rows)
+    )
+    model = random_model(0, device)
+    source = padded_sources(device)[:1]
+    ids, _ = beam_search(model, source, BOS, EOS, 3, 9)
+    assert ids.shape[2] > 3
+    layers = CONFIG.num_decoder_layers
+    assert moved[:layers] == [3] * layers  # one row becomes three
+    assert set(moved[layers:]) <= {0}  # and then none until the row is done
+
+
+def test_the_longest_answer_may_be_as_long_as_the_model_allows(device):
+    model = random_model(21, device)
+    assert greedy_decode(model, padded_sources(device), BOS, EOS, CONFIG.max_len).shape == (4, 24)
+
+
 # --- beam search --------------------------------------------------------------------------------
 
 
@@ -217,12 +260,15 @@ def test_beam_search_is_its_definition(device, use_cache, alpha):
             model, sources, BOS, EOS, beam_size, 7, alpha, num_return, use_cache=use_cache
         )
         assert ids.shape[:2] == scores.shape == (4, num_return)
+        longest = 1
         for source, rows, values in zip(sources, ids.tolist(), scores.tolist(), strict=True):
             expected = beam_by_hand(model, source[source != 0], beam_size, 7, alpha)[:num_return]
             assert values == pytest.approx([score for score, _ in expected], abs=1e-5)
             for row, (_, wanted) in zip(rows, expected, strict=True):
                 assert row[: len(wanted)] == wanted
                 assert set(row[len(wanted) :]) <= {0}
+                longest = max(longest, len(wanted))
+        assert ids.shape[2] == longest
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
@@ -260,6 +306,7 @@ class Scripted(Transformer):
     def __init__(self, table):
         super().__init__(replace(CONFIG, tgt_vocab_size=6, num_decoder_layers=1))
         self.table = table
+        self.dtype = torch.float32
 
     def decode(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):
         if cache is not None:
@@ -267,7 +314,7 @@ class Scripted(Transformer):
         rows = [
             self.table.get(tuple(row[1:]), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]) for row in tgt.tolist()
         ]
-        return torch.tensor(rows).log()[:, None]
+        return torch.tensor(rows).log().to(self.dtype)[:, None]
 
 
 # Greedy goes to 3 (0.6), after which everything is even; 4 (0.4) is followed by 5 for certain.
@@ -313,6 +360,42 @@ def test_a_row_stops_as_soon_as_nothing_can_change_its_answer(monkeypatch):
     assert steps == [1]  # the end has 0.9, and what is left has less already
     beam_search(model, torch.tensor([[3]]), BOS, EOS, 3, 20, num_return=3)
     assert steps == [1, 1, 3]  # the second and the third best take another step
+
+
+def test_what_a_longer_answer_could_still_score_is_bounded_exactly(monkeypatch):
+    # The end at once has the mean log 0.5 = -0.693; one token and another for certain, over two:
+    # log 0.26 / 2 = -0.674, which is better, or log 0.24 / 2 = -0.714, which is worse.
+    for other, steps in ((0.26, [1, 1]), (0.24, [1])):
+        rest = (0.5 - other) / 4
+        first = [rest, rest, 0.5, rest, other, rest]
+        model = Scripted({(): first, (4,): [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]})
+        read = tokens_read(monkeypatch, model)
+        ids, _ = beam_search(model, torch.tensor([[3]]), BOS, EOS, 2, 3, length_penalty=1.0)
+        assert ids[0, 0].tolist() == ([BOS, 4, 5] if other == 0.26 else [BOS, EOS])
+        assert read == steps
+
+
+def test_scores_are_summed_in_float32_at_least():
+    table = {(): [0.1, 0.2, 0.3, 0.1, 0.2, 0.1], (4,): [0.1, 0.2, 0.3, 0.15, 0.05, 0.2]}
+    model = Scripted(table)
+    model.dtype = torch.bfloat16
+    ids, scores = beam_search(model, torch.tensor([[3]]), BOS, EOS, 6, 3, num_return=6)
+    logits = {key: torch.tensor(row).log().bfloat16().float() for key, row in table.items()}
+    gains = {key: row.log_softmax(-1) for key, row in logits.items()}
+    best = {
+        tuple(row[1:]): score
+        for row, score in zip(ids[0].tolist(), scores[0].tolist(), strict=True)
+    }
+    assert scores.dtype == torch.float32
+    assert best[2, 0] == pytest.approx(gains[()][2].item(), abs=1e-6)
+    assert best[4, 2] == pytest.approx((gains[()][4] + gains[(4,)][2]).item(), abs=1e-6)
+
+
+def test_impossible_hypotheses_are_padding():
+    model = Scripted({})  # the end token, for certain
+    ids, scores = beam_search(model, torch.tensor([[3]]), BOS, EOS, 3, 5, num_return=3)
+    assert ids.tolist() == [[[BOS, EOS], [0, 0], [0, 0]]]
+    assert scores.tolist() == [[0.0, -torch.inf, -torch.inf]]
 
 
 def test_fewer_hypotheses_than_asked_for_are_padding(device):
@@ -371,6 +454,29 @@ def test_samples_are_the_same_with_the_cache_and_by_seed(device):
     assert first.shape != other.shape or not torch.equal(first, other)
 
 
+def test_the_temperature_is_one_unless_said(device):
+    model, sources = random_model(0, device), padded_sources(device)
+    first = sample(model, sources, BOS, EOS, 12, generator=seeded(device))
+    again = sample(model, sources, BOS, EOS, 12, temperature=1.0, generator=seeded(device))
+    other = sample(model, sources, BOS, EOS, 12, temperature=2.0, generator=seeded(device))
+    assert torch.equal(first, again)
+    assert first.shape != other.shape or not torch.equal(first, other)
+
+
+def test_a_low_temperature_does_not_overflow_in_float16():
+    model = random_model(2, "cpu").half()
+    expected = greedy_decode(model, padded_sources("cpu"), BOS, EOS, 12)
+    assert torch.equal(sample(model, padded_sources("cpu"), BOS, EOS, 12, 1e-5), expected)
+
+
+@pytest.mark.parametrize("choice", [{"top_k": 0}, {"top_p": 0.0}])
+def test_bad_choices_are_refused_before_any_work_is_done(choice, monkeypatch):
+    model = random_model(0, "cpu")
+    monkeypatch.setattr(model, "encode", lambda *a: pytest.fail("the source was encoded"))
+    with pytest.raises(ValueError, match="top_"):
+        sample(model, padded_sources("cpu"), BOS, EOS, 12, **choice)
+
+
 @pytest.mark.parametrize("choice", [{"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-4}])
 def test_the_limits_of_sampling_are_greedy(device, choice):
     model = random_model(2, device)
@@ -393,6 +499,9 @@ def test_filter_logits_by_hand():
     # After top-k the two that stay have 4/7 and 3/7 of the probability.
     assert kept(probabilities, top_k=2, top_p=0.55) == [False, True, False, False, False]
     assert kept(probabilities, top_p=0.55) == [False, True, False, True, False]
+    assert kept(probabilities, top_p=1.0) == [True] * 5
+    # Exact powers of two: 0.5 is reached by the first token alone.
+    assert kept(torch.tensor([0.5, 0.25, 0.25]).log().tolist(), top_p=0.5) == [True, False, False]
     assert kept([1.0, 1.0, 1.0], top_k=2) != [True] * 3  # of equals too, only two stay
     assert kept([2.0, 1.0, 1.0]) == [True] * 3
 

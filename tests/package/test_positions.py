@@ -15,6 +15,7 @@ from transformer_ref import (
     shift_matrix,
     sinusoidal_encoding,
 )
+from transformer_ref.positions import make_positions
 
 
 def closed_form(position: int, d_model: int) -> np.ndarray:
@@ -130,3 +131,25 @@ def test_learned_positions_start_small_and_are_trained(device: torch.device) -> 
     positions(torch.zeros(1, 7, 512, device=device)).sum().backward()
     assert torch.all(positions.weight.grad[:7] == 1)
     assert torch.all(positions.weight.grad[7:] == 0)
+
+
+def test_the_module_that_a_config_names() -> None:
+    assert isinstance(make_positions("sinusoidal", 4, 7), SinusoidalPositions)
+    learned = make_positions("learned", 4, 7, dropout=0.25)
+    assert isinstance(learned, LearnedPositions)
+    assert (learned.max_len, learned.dropout.p) == (7, 0.25)
+    assert make_positions("learned", 4, 7).dropout.p == 0.0
+    with pytest.raises(ValueError, match=r'^positions must be one of "sinusoidal", "learned", got'):
+        make_positions("rotary", 4, 7)
+
+
+@pytest.mark.parametrize("module", [SinusoidalPositions, LearnedPositions])
+def test_the_message_past_the_last_position(module: type) -> None:
+    words = r"needs positions 3\.\.7, but max_len = 6 allows only 0\.\.5$"
+    with pytest.raises(ValueError, match=words):
+        module(4, 6)(torch.zeros(1, 5, 4), offset=3)
+
+
+def test_learned_positions_need_features() -> None:
+    with pytest.raises(ValueError, match="d_model must be an integer of at least 1, got 0"):
+        LearnedPositions(0, 4)
