@@ -375,6 +375,18 @@ def test_what_a_longer_answer_could_still_score_is_bounded_exactly(monkeypatch):
         assert read == steps
 
 
+def test_a_hypothesis_may_gain_up_to_the_longest_length():
+    # The end at once: mean log 0.4 = -0.92. One token of 0.15 and six for certain: -0.27, though
+    # over two tokens it would be -0.95.
+    table = {(): [0.15, 0.15, 0.4, 0.0, 0.15, 0.15]}
+    table |= {(4, *[5] * n): [0.0, 0.0, 0.0, 0.0, 0.0, 1.0] for n in range(6)}
+    ids, scores = beam_search(
+        Scripted(table), torch.tensor([[3]]), BOS, EOS, 5, 8, length_penalty=1.0
+    )
+    assert ids[0, 0].tolist() == [BOS, 4, 5, 5, 5, 5, 5, 5]
+    assert scores.item() == pytest.approx(torch.tensor(0.15).log().item() / 7)
+
+
 def test_scores_are_summed_in_float32_at_least():
     table = {(): [0.1, 0.2, 0.3, 0.1, 0.2, 0.1], (4,): [0.1, 0.2, 0.3, 0.15, 0.05, 0.2]}
     model = Scripted(table)

@@ -179,17 +179,23 @@ def all_answers(
 
 
 @FEW
-@given(seed=SEEDS, norm=NORMS, penalty=PENALTIES, size=st.sampled_from([(4, 5), (6, 4), (9, 3)]))
+@given(
+    seed=SEEDS,
+    norm=NORMS,
+    penalty=PENALTIES,
+    size=st.sampled_from([(3, 7), (4, 5), (6, 4), (9, 3)]),
+    num_return=st.sampled_from([1, 2, 6]),
+)
 def test_a_beam_as_wide_as_all_sequences_finds_the_best(
-    seed: int, norm: str, penalty: float, size: tuple[int, int]
+    seed: int, norm: str, penalty: float, size: tuple[int, int], num_return: int
 ) -> None:
     vocab_size, max_len = size
     torch.manual_seed(seed)
     model, src = drawn(Transformer, norm, vocab_size), starts(Transformer, 4)
     widest = vocab_size ** (max_len - 1)
-    ids, scores = beam_search(model, src, BOS, EOS, widest, max_len, penalty, num_return=6)
+    ids, scores = beam_search(model, src, BOS, EOS, widest, max_len, penalty, num_return)
     for row in range(ROWS):
-        best = all_answers(model, src[row : row + 1], vocab_size, max_len, penalty)[:6]
+        best = all_answers(model, src[row : row + 1], vocab_size, max_len, penalty)[:num_return]
         expected = [answer + [PAD] * (ids.shape[-1] - len(answer)) for _, answer in best]
         assert ids[row].tolist() == expected
         assert scores[row].tolist() == pytest.approx([score for score, _ in best], abs=1e-9)
