@@ -12,21 +12,27 @@ from torch import Tensor
 
 from tests.package.examples import small_config, small_model
 from transformer_ref import (
+    GPT,
     DecoderLayer,
     EncoderLayer,
     FeedForward,
+    GPTConfig,
     LearnedPositions,
     MultiHeadAttention,
     SinusoidalPositions,
     TokenEmbedding,
     TransformerConfig,
     attention_scores,
+    beam_search,
     causal_mask,
     frequencies,
     fused_attention,
+    generate,
+    greedy_decode,
     masked_softmax,
     merge_heads,
     padding_mask,
+    sample,
     scaled_dot_product_attention,
     shift_matrix,
     sinusoidal_encoding,
@@ -404,6 +410,19 @@ def test_the_smallest_legal_sizes_are_taken() -> None:
 
 def test_ids_at_both_ends_of_the_vocabulary_are_taken() -> None:
     small_model()(torch.tensor([[0, 22]]), torch.tensor([[0, 18]]))
+
+
+def test_a_batch_of_no_rows_gives_no_rows() -> None:
+    model, gpt = small_model(), GPT(GPTConfig(19, 12, 3, 2, 20, 16))
+    src = ids(0, 7)
+    assert model(src, ids(0, 5)).shape == (0, 5, 19)
+    assert gpt(ids(0, 5)).shape == (0, 5, 19)
+    for max_len in (1, 8):
+        assert len(greedy_decode(model, src, 1, 2, max_len)) == 0
+        assert len(sample(model, src, 1, 2, max_len)) == 0
+        found, scores = beam_search(model, src, 1, 2, 3, max_len, num_return=2)
+        assert found.shape[:2] == scores.shape == (0, 2)
+    assert len(generate(gpt, src, 3)) == 0
 
 
 @pytest.mark.cuda
