@@ -28,8 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in options.only:
         for row in measure(name, options):
             new.append(replace(row, conditions=conditions))
-            print(f"{name} on {row.device}: {row.what}", flush=True)
-            print(f"    / {row.against}: {report.describe(row)} {row.asked}", flush=True)
+            against = f" / {row.against}" if row.against else ""
+            asked = f", asked {row.asked}" if row.asked else ""
+            print(f"{name} on {row.device}: {row.what}{against}", flush=True)
+            print(f"    {report.describe(row)}{asked}", flush=True)
         # After each case, so that an interrupted run keeps what it has measured.
         paths = report.write(report.merge(old, new, list(CASES)), options.output)
     for path in paths:

@@ -20,7 +20,7 @@ from benchmarks import multi30k as multi30k_run
 from benchmarks.decoding import Job, greedy, require_complete
 from benchmarks.models import describe, never_ending, random_ids, sizes
 from benchmarks.rows import Asked, Row, Setting, measured, not_measured
-from benchmarks.timing import seconds
+from benchmarks.timing import repeated, seconds
 from transformer_ref import Transformer, TransformerConfig
 
 CONFIGS = tuple(sizes(d_model, 6, 8000) for d_model in (512, 1024))
@@ -30,11 +30,7 @@ def median_seconds(
     function: Callable[[], object], device: torch.device, repetitions: int, loops: int = 1
 ) -> float:
     """Median time of a call; with `loops` so many are timed together, as GPUs queue them."""
-
-    def run() -> None:
-        for _ in range(loops):
-            function()
-
+    run = repeated(function, loops)
     run()
     return statistics.median(seconds(run, device) for _ in range(repetitions)) / loops
 

@@ -12,10 +12,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
 
 from benchmarks.models import describe, random_ids, sizes
 from benchmarks.rows import Row, Setting, measured
-from benchmarks.timing import seconds
+from benchmarks.timing import repeated, seconds
 from benchmarks.training import training_step
 from transformer_ref import Transformer, TransformerConfig
 from transformer_ref.plotting import COLORS, MARKERS, style
@@ -39,6 +40,7 @@ def throughput(
     torch.manual_seed(0)
     config = config or sizes(256, 2, 1000, max_len=max(lengths))
     model = Transformer(config).to(setting.device).train()
+    described = f"{describe(config)}, float32"
 
     def step(batch: int, length: int) -> Callable[[], None]:
         src, tgt_in, labels = (random_ids(config, batch, length, setting.device) for _ in range(3))
@@ -48,10 +50,10 @@ def throughput(
         ("length", {size: step(1, size) for size in lengths}),
         ("batch", {size: step(size, length) for size in batches}),
     ):
-        times = time_all(list(sweep.values()), setting)
         tokens = [size * (1 if axis == "length" else length) for size in sweep]
+        times = time_all(list(sweep.values()), tokens, setting)
         fixed = "B=1" if axis == "length" else f"T={length}"
-        for end, part in (("small", slice(None, 3)), ("large", slice(-3, None))):
+        for part in (slice(None, 3), slice(-3, None)):  # both ends of the sweep
             points = list(sweep)[part]
             exponents = [fit_exponent(points, run[part]) for run in times]
             lower, middle, upper = statistics.quantiles(exponents, n=4, method="inclusive")
@@ -59,13 +61,13 @@ def throughput(
                 "throughput",
                 setting.device,
                 f"time of a training step as a power of the {axis}, "
-                f"from {points[0]} to {points[-1]}: {describe(config)}, {fixed}, float32",
-                "a straight line in a doubly logarithmic plot",
+                f"from {points[0]} to {points[-1]}: {described}, {fixed}",
+                "",
                 middle,
-                unit="exponent",
+                unit="power",
                 quartiles=(lower, upper),
+                model=described,
                 axis=axis,
-                end=end,
                 points=points,
                 fixed=fixed,
                 sizes=list(sweep),
@@ -74,12 +76,16 @@ def throughput(
             )
 
 
-def time_all(steps: Sequence[Callable[[], object]], setting: Setting) -> list[list[float]]:
-    """Time every step in each of a few rounds, after one run that is not timed."""
-    for step in steps:
-        step()
-    rounds = max(2, setting.repetitions // 3)
-    return [[seconds(step, setting.device) for step in steps] for _ in range(rounds)]
+def time_all(
+    steps: Sequence[Callable[[], object]], tokens: Sequence[int], setting: Setting
+) -> list[list[float]]:
+    """Time every step in each of a few rounds, short ones several times in a row."""
+    loops = [max(1, 1024 // number) for number in tokens]
+    sides = list(zip(map(repeated, steps, loops), loops, strict=True))
+    for run, _ in sides:
+        run()  # not timed
+    rounds = max(2, setting.repetitions // 2)
+    return [[seconds(run, setting.device) / n for run, n in sides] for _ in range(rounds)]
 
 
 def fit_exponent(points: Sequence[float], times: Sequence[float]) -> float:
@@ -104,10 +110,14 @@ def draw(rows: Sequence[Row], path: Path) -> None:
             ax.set(xscale="log", yscale="log", xlabel=label)
             ticks = next(r.details["sizes"] for r in rows if r.details["axis"] == axis)
             ax.set_xticks(ticks, [str(tick) for tick in ticks])
-            ax.minorticks_off()
-            ax.tick_params(axis="x", labelsize=8)
+            ax.xaxis.minorticks_off()
+            ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ax.yaxis.set_major_formatter(lambda rate, _: f"{rate:,.0f}")
+            ax.yaxis.minorticks_off()
+            ax.tick_params(labelsize=8)
             ax.legend(fontsize=8)
         axes[0].set_ylabel("target tokens a second")
+        figure.suptitle(f"training step: {rows[0].details['model']}", fontsize=10)
         unfinished = path.with_suffix(path.suffix + ".tmp")
         figure.savefig(unfinished, format="svg", metadata={"Date": None})
         plt.close(figure)

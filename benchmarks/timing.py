@@ -50,6 +50,16 @@ def seconds(function: Callable[[], object], device: torch.device) -> float:
     return begin.elapsed_time(end) / 1000.0
 
 
+def repeated(function: Callable[[], object], times: int) -> Callable[[], None]:
+    """Call a function so many times."""
+
+    def run() -> None:
+        for _ in range(times):
+            function()
+
+    return run
+
+
 def compare(
     numerator: Callable[[], object],
     denominator: Callable[[], object],
