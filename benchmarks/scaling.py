@@ -80,7 +80,7 @@ def time_all(
     steps: Sequence[Callable[[], object]], tokens: Sequence[int], setting: Setting
 ) -> list[list[float]]:
     """Time every step in each of a few rounds, short ones several times in a row."""
-    loops = [max(1, 1024 // number) for number in tokens]
+    loops = [max(1, max(tokens) // (4 * number)) for number in tokens]
     sides = list(zip(map(repeated, steps, loops), loops, strict=True))
     for run, _ in sides:
         run()  # not timed
