@@ -100,8 +100,8 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         rows: those of :func:`throughput`, of one device or several.
         path: an SVG file, written whole or not at all.
     """
-    style()
     with plt.rc_context({"svg.hashsalt": path.stem}):  # the same numbers make the same file
+        style()
         figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.4), sharey=True)
         for ax, (axis, label) in zip(axes, AXES.items(), strict=True):
             for index, device in enumerate(sorted({row.device for row in rows})):
