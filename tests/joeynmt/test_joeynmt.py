@@ -2,6 +2,7 @@
 
 What differs between the two and is bridged here: its LayerNorms have eps 1e-6, torch's default
 and ours is 1e-5; the angles of its positions are computed in float32.
+Its weight of the residual branch, alpha, is 1 as in ours unless one asks for its DeepNet start.
 It has one rule for its searches that ours lack: the begin token is never chosen, nor padding by
 its beam search; the weights of peer.py see to it that neither would win anyway.
 """
