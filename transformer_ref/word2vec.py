@@ -104,7 +104,7 @@ class _Word2Vec(nn.Module):
 
     def _require_batch(self, rows: dict[str, Tensor], single: dict[str, Tensor]) -> None:
         """Refuse ids (B, any) in `rows` and (B,) in `single` that do not fit the model."""
-        batch = len(rows["negatives"])
+        batch = len(rows["negatives"]) if rows["negatives"].ndim else 0
         for name, ids in (rows | single).items():
             wanted = 2 if name in rows else 1
             if ids.ndim != wanted or len(ids) != batch or batch == 0:
@@ -118,6 +118,8 @@ class _Word2Vec(nn.Module):
 
 class SkipGram(_Word2Vec):
     """Skip-gram: each word predicts every one of its neighbours.
+
+    The rows of `weight`, (V, D), are the word vectors.
 
     Args:
         vocab_size: V.
@@ -158,6 +160,8 @@ class SkipGram(_Word2Vec):
 
 class CBOW(_Word2Vec):
     """Continuous bag of words: the mean of the neighbours' input vectors predicts the word.
+
+    The rows of `weight`, (V, D), are the word vectors.
 
     Args:
         vocab_size: V.
@@ -236,7 +240,8 @@ def keep_probability(counts: Tensor, sample: float) -> Tensor:
     _require_counts(counts)
     _require_rates(sample=sample)
     ratio = sample / (counts.double() / counts.sum())
-    return (ratio.sqrt() + ratio).clamp(max=1.0).float() if sample else torch.ones(len(counts))
+    kept = ratio.sqrt() + ratio if sample else torch.ones_like(ratio)
+    return kept.clamp(max=1.0).float()
 
 
 def noise_distribution(counts: Tensor) -> Tensor:
@@ -366,6 +371,7 @@ def train_word2vec(
     Each epoch thins out frequent words, draws the reach of every window from 1 to `window`
     (so that near words count more), and goes through all predictions in a random order.
     The learning rate falls linearly.
+    It takes some hundred bytes of memory for each word of the text.
 
     The objective is that of the papers and of gensim. What differs from gensim:
 

@@ -529,9 +529,9 @@ def test_what_is_saved_is_read_to_the_last_bit(tmp_path: Path) -> None:
 
 def test_lines_of_the_first_tool_are_read(tmp_path: Path) -> None:
     """It ends each line with a space; and a token may hold white space that is not a plain one."""
-    (tmp_path / "v.txt").write_bytes("2 2\r\na 1 -2e-3 \r\nb\u00a0c 0.5 4 \r\n".encode())
+    (tmp_path / "v.txt").write_bytes("2 2\r\na 1 -2e-3 \r\nb\u00a0\u2028c 0.5 4 \r\n".encode())
     tokens, weight = load_vectors(tmp_path / "v.txt")
-    assert tokens == ["a", "b\u00a0c"]
+    assert tokens == ["a", "b\u00a0\u2028c"]
     torch.testing.assert_close(weight, torch.tensor([[1.0, -2e-3], [0.5, 4.0]]))
 
 
@@ -688,6 +688,10 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "skip-gram, rank of negatives": (
         lambda: SkipGram(5, 2)(ids(2), ids(2), ids(2)),
         "negatives must have shape (B, any), B at least 1",
+    ),
+    "skip-gram, scalar": (
+        lambda: SkipGram(5, 2)(ids(2), ids(2), ids()),
+        "negatives must have shape (B, any), B at least 1 and that of negatives, 0, got ()",
     ),
     "skip-gram, no negatives": (
         lambda: SkipGram(5, 2)(ids(2), ids(2), ids(2, 0)),
