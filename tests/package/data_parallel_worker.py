@@ -5,12 +5,14 @@ All runs go into one start of the processes, which takes longer than the runs th
 
 from __future__ import annotations
 
+import atexit
 import sys
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 
 from tests.package.training_runs import RUN, TINY, new_trainer
@@ -60,6 +62,8 @@ def caught(call: Any) -> str:
 def main(folder: Path) -> None:
     """Run everything and leave the results of this process in the folder."""
     torch.set_num_threads(1)
+    # What is registered first is called last: after the trainer's own farewell.
+    atexit.register(lambda: (folder / f"end {rank}").write_text(str(dist.is_initialized())))
     results: dict[str, Any] = {}
     for name, config in RUNS.items():
         # The second process starts from other weights: those of the first must count.
@@ -80,13 +84,17 @@ def main(folder: Path) -> None:
         results[f"whole {precision}"] = result(whole)
         results[f"resumed {precision}"] = result(resumed)
 
-    rank = new_trainer().processes.rank
+    processes = new_trainer().processes
+    rank = processes.rank
     results["random"] = torch.rand(3).tolist()  # as dropout would draw
     only_here = folder / "float32" if rank == 0 else folder / "elsewhere"
     results["two folders"] = caught(lambda: new_trainer(only_here, STOPPED))
     diverging = new_trainer(folder / "diverged", replace(RUN, learning_rate=1e30, save_every=1))
     results["diverged"] = caught(lambda: diverging.train(progress=False))
     results["diverged after"] = diverging.step
+    value = torch.tensor([1.0, 10.0 * rank])
+    results["sum"] = processes.sum(value).tolist(), value.tolist()
+    results["gathered"] = processes.gather(f"from {rank}")
     torch.save(results, folder / f"results {rank}.pt")
 
 

@@ -103,6 +103,17 @@ def test_only_the_first_process_writes_and_calls_back(launched):
     assert not (folder / "elsewhere").exists()
 
 
+def test_sums_and_gathered_items_are_those_of_both(results):
+    for rank, found in enumerate(results):
+        assert found["sum"] == ([2.0, 10.0], [1.0, 10.0 * rank])  # the value itself stays
+        assert found["gathered"] == ["from 0", "from 1"]
+
+
+def test_the_process_group_is_left_at_the_end(launched):
+    folder, _ = launched
+    assert [(folder / f"end {rank}").read_text() for rank in (0, 1)] == ["False", "False"]
+
+
 def test_nothing_is_warned_of(launched):
     _, process = launched
     assert "warn" not in process.stderr.lower()
