@@ -8,9 +8,10 @@ import lzma
 import re
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 Split = Literal["train", "dev", "test"]
 Entry = tuple[str, list[list[str]]]
@@ -151,8 +152,15 @@ def _read_lines(folder: Path, name: str) -> list[str]:
     return [line.strip() for line in text.removesuffix("\n").split("\n")]
 
 
-class Address(NamedTuple):
-    """One State of the Union address."""
+@dataclass(frozen=True)
+class Address:
+    """One State of the Union address.
+
+    Attributes:
+        year: in which it was given.
+        president: who gave it.
+        text: one paragraph.
+    """
 
     year: int
     president: str
@@ -181,7 +189,7 @@ def load_addresses() -> list[Address]:
     41 addresses, 240,000 words, 1.4 MB; each is one paragraph in ASCII.
 
     Returns:
-        A list of (year, president, text), oldest first.
+        The addresses, oldest first.
 
     Raises:
         OSError: if the data file is missing or damaged; the message names it.

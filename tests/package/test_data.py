@@ -162,4 +162,4 @@ def test_the_tool_makes_the_file_of_addresses_from_its_source(tmp_path, addresse
         content = {"year": year, "name": "John F Kennedy", "party": "any", "text": text}
         (tmp_path / f"{year}_x.json").write_text(json.dumps(content), encoding="utf-8")
     make_addresses.main(tmp_path)
-    assert load_addresses() == [(1962, "John F Kennedy", "a 'b' c [of] d e")]
+    assert load_addresses() == [data.Address(1962, "John F Kennedy", "a 'b' c [of] d e")]
