@@ -23,3 +23,15 @@ def test_figures_are_those_of_the_benchmarks():
     assert len(quoted) >= 2
     assert set(quoted) <= measured
     assert not [row["what"] for row in rows if row["failed"]]
+
+
+def test_the_score_on_multi30k_is_that_of_its_results():
+    results = json.loads((ROOT / "benchmarks/multi30k.json").read_text())
+    beam = results["test"]["beam"]
+    score, lowercase = beam["bleu"]["score"], beam["bleu_lowercase"]["score"]
+    parameters, minutes = results["parameters"] / 1e6, results["seconds_of_training"] / 60
+    assert f"a model with {parameters:.1f} M parameters, trained {minutes:.0f} minutes" in README
+    assert (
+        f"beam {beam['beam_size']}; in brackets lower-cased | {score:.2f} ({lowercase:.2f}) |"
+        in README
+    )
