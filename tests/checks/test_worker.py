@@ -118,3 +118,10 @@ def test_a_worker_that_does_not_answer_is_an_error(monkeypatch):
     with pytest.raises(WorkerError, match="does not answer"):
         worker.run(SCORES, right, b"", 1.0)
     assert worker._process is None
+
+
+def test_an_answer_that_is_plain_data():
+    def word_tokenize(text):
+        return text.split()
+
+    assert grade("tokenizers.word_tokenize", word_tokenize).misconception == "split-only"
