@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from transformer_ref._validate import require_at_least_one, require_integer
 
-Example = tuple[list[int], list[int]]
-"""A pair of source ids and target ids."""
+Example = tuple[list[int], list[int]]  # source ids and target ids
 
 
 def pad_batch(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
