@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted" + _how_to_go_on(options), file=sys.stderr)
         return 130
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, FloatingPointError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
