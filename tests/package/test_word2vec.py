@@ -277,6 +277,16 @@ def test_each_epoch_draws_anew_and_learns_from_every_prediction_once(steps) -> N
     assert set(pairs[0]) != set(pairs[1])
 
 
+def test_no_word_predicts_one_of_another_sentence(steps) -> None:
+    train_word2vec(SkipGram(5, 2), [[0, 1, 2], [], [3, 4]], window=9, sample=0, epochs=20)
+    pairs = {
+        (word, other)
+        for batch, *_ in steps
+        for word, other in zip(batch.words[:, 0].tolist(), batch.predicted.tolist(), strict=True)
+    }
+    assert pairs == {(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1), (3, 4), (4, 3)}
+
+
 @pytest.mark.parametrize(("kind", "first"), [(SkipGram, 0.025), (CBOW, 0.1)])
 def test_learning_rate_falls_linearly(steps, kind: type[SkipGram | CBOW], first: float) -> None:
     train_word2vec(kind(50, 2), [range(50)], sample=0, epochs=4, batch_size=7)
