@@ -1034,6 +1034,7 @@ WITHOUT_A_CASE = {
     "embeddings.TokenEmbedding.__init__.init_std": "refused by torch.nn.init",
     "embeddings.TokenEmbedding.__init__.scale": "any number",
     "g2p.train_g2p.*": "handed to Trainer and to slices",
+    "data.Address.*": "a result",
     "metrics.edit_distance.*": "any two sequences",
     "metrics.CorpusScore.*": "a result",
     "parallel.Processes.*": "made by join_processes",
