@@ -7,6 +7,7 @@ import re
 import sys
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import torch
 
@@ -355,8 +356,9 @@ def _forge(outcome):
     while frame is not None:
         send = frame.f_locals.get("send")
         if callable(send):
-            for _ in range(40):
+            for _ in frame.f_locals["questions"]:
                 send(plain.encode(outcome))
+            send(b"done")
             os._exit(0)
         frame = frame.f_back
     return []
@@ -371,6 +373,7 @@ FORGED = {
     "changed names that are none": {"changed": [1, None]},
     "gradients that are none": {"gradients": {"text": 3}},
     "another field": {"score": 1.0},
+    "a name that is no string": {"values": {3: ["a"]}, "dtypes": {"tokens": 3}},
     "a list": [1, 2],
 }
 
@@ -388,10 +391,16 @@ def test_a_forged_result_is_judged_like_any_other(forged):
     [
         {"values": {"scores": [1.0]}},
         {"values": {"scores": torch.zeros(2).numpy()}, "dtypes": {"scores": "float32"}},
+        {"values": {"scores": np.array(["a"])}, "dtypes": {"scores": "float32"}},
         {"values": {}, "gradients": {"query": torch.zeros(7).numpy()}},
+        "right but for its dtype",
     ],
 )
 def test_a_forged_tensor_is_judged_like_any_other(forged):
+    if isinstance(forged, str):
+        case = make_exam("attention.attention_scores", 0).cases[0]
+        forged = {"values": {"scores": case.arguments["query"] @ case.arguments["key"].T}}
     outcome = {**Outcome().as_plain(), **forged}
     result = grade("attention.attention_scores", lambda query, key: _forge(outcome))
     assert result.score == 0.0
+    assert result.message

@@ -97,10 +97,12 @@ class Outcome:
             return False
         if not all(type(each) is dict for each in by_name):
             return False
-        numbers = [each for each in self.values.values() if isinstance(each, np.ndarray)]
+        numbers = {name: each for name, each in self.values.items() if isinstance(each, np.ndarray)}
+        if not numbers.keys() <= self.dtypes.keys() & self.devices.keys():
+            return False
         return all(
             isinstance(each, np.ndarray) and each.dtype.kind in "biuf"
-            for each in [*numbers, *self.gradients.values()]
+            for each in [*numbers.values(), *self.gradients.values()]
         )
 
 
