@@ -35,7 +35,7 @@ def negative_sampling_loss(center: Tensor, positive: Tensor, negatives: Tensor) 
         negatives: (B, N, D) output vectors of the drawn words.
 
     Returns:
-        The loss in nats, a scalar: the mean over the batch, the sum over the negatives.
+        A scalar, the loss in nats; the mean over the batch, the sum over the negatives.
 
     Raises:
         ValueError: if shapes, dtypes or devices do not fit, or the batch is empty.
