@@ -122,8 +122,8 @@ class SkipGram(_Word2Vec):
     The rows of `weight`, (V, D), are the word vectors.
 
     Args:
-        vocab_size: V.
-        d_model: D.
+        vocab_size: V, the number of words.
+        d_model: D, the features of a vector.
 
     Raises:
         ValueError: if a size is below 1.
@@ -164,8 +164,8 @@ class CBOW(_Word2Vec):
     The rows of `weight`, (V, D), are the word vectors.
 
     Args:
-        vocab_size: V.
-        d_model: D.
+        vocab_size: V, the number of words.
+        d_model: D, the features of a vector.
 
     Raises:
         ValueError: if a size is below 1.
