@@ -192,7 +192,7 @@ def require_attention(query: Tensor, key: Tensor, value: Tensor | None = None) -
 
 
 def _broadcast(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    return all(
+    return shape == other or all(
         size == another or 1 in (size, another)
         for size, another in zip(reversed(shape), reversed(other), strict=False)
     )

@@ -103,6 +103,18 @@ def fused_attention(
     """
     require_attention(query, key, value)
     require_probability(dropout_p=dropout_p)
+    return _fused(query, key, value, mask, dropout_p, is_causal)
+
+
+def _fused(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+) -> Tensor:
+    """The fused kernels, for heads that are known to fit each other."""
     if is_causal:
         _require_causal_fits(query, key, mask)
     if mask is None:
@@ -125,6 +137,11 @@ def _require_causal_fits(query: Tensor, key: Tensor, mask: Tensor | None) -> Non
             f"is_causal needs T == S and mask=None, got T={query.shape[-2]}, S={key.shape[-2]}, "
             f"mask={'None' if mask is None else tuple(mask.shape)}"
         )
+
+
+def _require_batch_of_cache(batch: int, cached: int) -> None:
+    if batch != cached:
+        raise ValueError(f"the cache was filled with a batch of {cached}, got query of {batch}")
 
 
 class MultiHeadAttention(nn.Module):
@@ -189,9 +206,10 @@ class MultiHeadAttention(nn.Module):
             k, v = self._project(key, value)
         else:
             k, v = cache.update(self._project, key, value)
+            _require_batch_of_cache(query.shape[0], k.shape[0])
         dropout_p = self.dropout if self.training else 0.0
         if not need_weights:
-            attended = fused_attention(q, k, v, mask, dropout_p=dropout_p, is_causal=is_causal)
+            attended = _fused(q, k, v, mask, dropout_p, is_causal)
             return self.out_proj(merge_heads(attended))
         if is_causal:
             _require_causal_fits(q, k, mask)
@@ -206,8 +224,12 @@ class MultiHeadAttention(nn.Module):
         )
 
     def _require_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> None:
-        for name, x in (("query", query), ("key", key), ("value", value)):
-            require_hidden(name, x, self.q_proj.weight)
+        weight = self.q_proj.weight
+        require_hidden("query", query, weight)
+        if key is not query:
+            require_hidden("key", key, weight)
+        if value is not key:
+            require_hidden("value", value, weight)
         if key.shape != value.shape or query.shape[0] != key.shape[0]:
             raise ValueError(
                 "query, key and value must share the batch, key and value the length, "
@@ -230,9 +252,10 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     """
     if x.ndim != 3:
         raise ValueError(f"x must have shape (batch, length, D), got {tuple(x.shape)}")
-    if num_heads < 1 or x.shape[-1] % num_heads:
-        raise ValueError(f"num_heads must divide D, got D={x.shape[-1]}, num_heads={num_heads}")
-    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+    batch, length, d_model = x.shape
+    if num_heads < 1 or d_model % num_heads:
+        raise ValueError(f"num_heads must divide D, got D={d_model}, num_heads={num_heads}")
+    return x.view(batch, length, num_heads, d_model // num_heads).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:

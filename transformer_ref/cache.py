@@ -42,10 +42,10 @@ class GrowingCache:
         if self._room is None or end > self._room[0].shape[-2]:
             self._room = self._more_room(new, 2 * end)
         for room, part in zip(self._room, new, strict=True):
-            room[:, :, start:end] = part
+            room.narrow(2, start, end - start).copy_(part)
         self._length = end
         keys, values = self._room
-        return keys[:, :, :end], values[:, :, :end]
+        return keys.narrow(2, 0, end), values.narrow(2, 0, end)
 
     def _more_room(self, new: tuple[Tensor, Tensor], size: int) -> tuple[Tensor, Tensor]:
         keys, values = (x.new_empty(*x.shape[:2], size, x.shape[-1]) for x in new)

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from transformer_ref._validate import require_at_least_one, require_ids, require_token_id
 from transformer_ref.cache import KVCache
-from transformer_ref.masks import padding_mask
+from transformer_ref.masks import padding_mask_or_none
 from transformer_ref.model import Transformer
 
 
@@ -312,7 +312,7 @@ class _SourceScorer:
 
     def __init__(self, model: Transformer, src: Tensor, use_cache: bool) -> None:
         self.model = model
-        self.mask = padding_mask(src, model.config.pad_id)
+        self.mask = padding_mask_or_none(src, model.config.pad_id)
         self.memory = model.encode(src, self.mask)
         self.cache = KVCache(model.config.num_decoder_layers) if use_cache else None
 
@@ -325,7 +325,8 @@ class _SourceScorer:
         if self.cache is not None:
             self.cache.select(rows, same_source)
         if not same_source:
-            self.memory, self.mask = self.memory[rows], self.mask[rows]
+            self.memory = self.memory[rows]
+            self.mask = self.mask[rows] if self.mask is not None else None
 
 
 class _Beams:

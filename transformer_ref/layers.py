@@ -70,7 +70,9 @@ class FeedForward(nn.Module):
         require_alike("x", x, self.linear1.weight)
         hidden = self.linear1(x)
         hidden = F.relu(hidden) if self.activation == "relu" else F.gelu(hidden, approximate="tanh")
-        return self.linear2(self.dropout(hidden))
+        if self.dropout.training:  # elsewhere the call alone would cost time, once a token
+            hidden = self.dropout(hidden)
+        return self.linear2(hidden)
 
 
 class _Block(nn.Module):
@@ -86,9 +88,10 @@ class _Block(nn.Module):
 
     def _add(self, x: Tensor, norm: nn.LayerNorm, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Post: norm(x + f(x)). Pre: x + f(norm(x)). Dropout stands before the sum."""
-        if self.norm == "post":
-            return norm(x + self.dropout(sublayer(x)))
-        return x + self.dropout(sublayer(norm(x)))
+        change = sublayer(x if self.norm == "post" else norm(x))
+        if self.dropout.training:  # as in the feed-forward network
+            change = self.dropout(change)
+        return norm(x + change) if self.norm == "post" else x + change
 
 
 class EncoderLayer(_Block):
@@ -201,7 +204,7 @@ class DecoderLayer(_Block):
         """
         require_hidden("x", x, self.norm1.weight)
         require_hidden("memory", memory, self.norm1.weight)
-        if len(memory) != len(x):
+        if memory.shape[0] != x.shape[0]:
             raise ValueError(
                 f"memory must have the batch of x, got {tuple(memory.shape)} for {tuple(x.shape)}"
             )

@@ -37,6 +37,27 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     return (ids != pad_id)[:, None, None, :]
 
 
+def padding_mask_or_none(ids: Tensor, pad_id: int) -> Tensor | None:
+    """The same, or None where no row has padding: attention without a mask does less.
+
+    It reads the ids, so a GPU waits; worth it where one mask serves many layers or steps.
+
+    Args:
+        ids: (B, S) integer token ids.
+        pad_id: the id that fills short rows.
+
+    Returns:
+        (B, 1, 1, S) bool, False at padding, or None.
+        While compiling, when ids cannot be read, always the mask.
+
+    Raises:
+        ValueError: as :func:`padding_mask`.
+    """
+    mask = padding_mask(ids, pad_id)
+    readable = not (torch.compiler.is_compiling() or ids.is_meta)
+    return None if readable and bool(mask.all()) else mask
+
+
 def causal_mask(length: int, device: torch.device | str | None = None) -> Tensor:
     """Let each position see itself and what came before it.
 

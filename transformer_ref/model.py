@@ -21,7 +21,7 @@ from transformer_ref.cache import KVCache
 from transformer_ref.checkpoint import PretrainedModel
 from transformer_ref.embeddings import TokenEmbedding, tied_logits
 from transformer_ref.layers import DecoderLayer, EncoderLayer, Norm
-from transformer_ref.masks import padding_mask, target_mask
+from transformer_ref.masks import padding_mask, padding_mask_or_none, target_mask
 from transformer_ref.positions import Positions, make_positions
 
 
@@ -227,7 +227,8 @@ class Transformer(PretrainedModel):
         so_far = cache.extend(tgt, name="tgt") if cache is not None else tgt
         if tgt_mask is None:
             tgt_mask = _new_rows(so_far, self.config.pad_id, offset)
-        require_mask("tgt_mask", tgt_mask, self._scores_shape(tgt, so_far), tgt.device)
+        if tgt_mask is not None:
+            require_mask("tgt_mask", tgt_mask, self._scores_shape(tgt, so_far), tgt.device)
         if memory_mask is not None:
             require_mask("memory_mask", memory_mask, self._scores_shape(tgt, memory), tgt.device)
         return tied_logits(
@@ -261,8 +262,8 @@ class Transformer(PretrainedModel):
         return len(queries), self.config.num_heads, queries.shape[1], keys.shape[1]
 
 
-def _new_rows(ids: Tensor, pad_id: int, offset: int) -> Tensor:
+def _new_rows(ids: Tensor, pad_id: int, offset: int) -> Tensor | None:
     """The target mask from row `offset` on; a single last row sees all, and needs no triangle."""
     if offset == ids.shape[1] - 1:
-        return padding_mask(ids, pad_id)
+        return padding_mask_or_none(ids, pad_id)
     return target_mask(ids, pad_id)[:, :, offset:]

@@ -177,6 +177,11 @@ MASKS = {
         {"ids": ids(2, 3), "pad_id": 0},
         {"ids": no_ids(), "pad_id": (None, 0.5, "0")},
     ),
+    "masks.padding_mask_or_none": Entry(
+        masks.padding_mask_or_none,
+        {"ids": ids(2, 3), "pad_id": 0},
+        {"ids": no_ids(), "pad_id": (None, 0.5, "0")},
+    ),
     "masks.causal_mask": Entry(masks.causal_mask, {"length": 3}, {"length": SIZES}),
     "masks.target_mask": Entry(
         masks.target_mask,

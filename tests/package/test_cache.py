@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from transformer_ref import MultiHeadAttention
 from transformer_ref.cache import FixedCache, GrowingCache, KVCache
 
 
@@ -83,3 +84,11 @@ def test_beams_of_one_source_leave_the_memory_where_it_is():
 def test_a_cache_needs_a_layer():
     with pytest.raises(ValueError, match="num_layers must be an integer of at least 1, got 0"):
         KVCache(0)
+
+
+def test_a_batch_of_another_size_is_refused_where_it_could_broadcast():
+    attention, cache = MultiHeadAttention(8, 2), FixedCache()
+    attention(torch.zeros(2, 3, 8), *[torch.zeros(2, 5, 8)] * 2, cache=cache)
+    one = torch.zeros(1, 3, 8)
+    with pytest.raises(ValueError, match="filled with a batch of 2, got query of 1"):
+        attention(one, *[torch.zeros(1, 5, 8)] * 2, cache=cache)
