@@ -32,6 +32,7 @@ CASES: dict[str, Case] = {
     "attention": Case(attention.time),
     "memory": Case(attention.memory),
     "greedy-prefix": Case(decoding.against_prefix),
+    "greedy-weights": Case(decoding.against_weights),
     "greedy-marian": Case(decoding.against_marian),
     "beam-marian": Case(decoding.beam_against_marian),
     "skip-gram": Case(skip_gram.against_gensim, CPU),

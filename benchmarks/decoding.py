@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from benchmarks.models import BOS, EOS, describe, never_ending, random_ids, sizes, with_marian
 from benchmarks.rows import Asked, Row, Setting, measured
@@ -16,6 +16,7 @@ from transformer_ref import Transformer, TransformerConfig, greedy_decode
 from transformer_ref.decoding import beam_search
 
 BASE = sizes(512, 6, 8000)
+MEMORY_PROJECTIONS = ("cross_attention.k_proj", "cross_attention.v_proj")
 Decode = Callable[[], Tensor]
 
 
@@ -86,7 +87,10 @@ def against_prefix(
     torch.manual_seed(0)
     job = job or Job()
     model = never_ending(job.config, setting.device)
-    for batch, limit in zip(batches, (5.0, 20.0), strict=True):
+    # One row alone is bound by reading the weights (greedy-weights), and both sides read them all:
+    # what that leaves depends on the processor's memory.
+    asked = Asked(">=", 5.0, goal=True), Asked(">=", 20.0)
+    for batch, bound in zip(batches, asked, strict=True):
         src = random_ids(job.config, batch, job.source, setting.device)
         cached = greedy(model, src, job.tokens)
         require_complete(cached, job.tokens)
@@ -104,8 +108,44 @@ def against_prefix(
             f"greedy, the whole prefix for each token: {job.describe(batch)}",
             "the same with the cache",
             ratio,
-            Asked(">=", limit),
+            bound,
         )
+
+
+def against_weights(setting: Setting, *, job: Job | None = None) -> Iterator[Row]:
+    """Time greedy decoding of one row over what no implementation can leave out.
+
+    That is to multiply one token with every matrix of the decoder, again for each token: too
+    little work for the processor to be anything but the wait for the weights from memory.
+    """
+    torch.manual_seed(0)
+    job = job or Job()
+    model = never_ending(job.config, setting.device)
+    src = random_ids(job.config, 1, job.source, setting.device)
+    cached = greedy(model, src, job.tokens)
+    require_complete(cached, job.tokens)
+    matrices = [
+        (linear, torch.randn(1, 1, linear.in_features, device=setting.device))
+        for name, linear in [*model.decoder.named_modules(), ("output", model.output_proj)]
+        # Keys and values of the memory are computed once, not for each token.
+        if isinstance(linear, nn.Linear) and not name.endswith(MEMORY_PROJECTIONS)
+    ]
+
+    @torch.inference_mode()
+    def multiply() -> Tensor:
+        for _ in range(job.tokens):
+            for linear, x in matrices:
+                y = linear(x)
+        return y
+
+    yield measured(
+        "greedy-weights",
+        setting.device,
+        f"greedy with the cache: {job.describe(1)}",
+        "its matrix products alone, which read every weight once a token",
+        compare(cached, multiply, setting.device, setting.repetitions),
+        megabytes_a_token=sum(4 * linear.weight.numel() for linear, _ in matrices) / 1e6,
+    )
 
 
 def against_marian(

@@ -33,6 +33,7 @@ SMALL: dict[str, Callable[[Setting], Any]] = {
     "attention": partial(attention.time, batch=1, heads=2, length=16),
     "memory": partial(attention.memory, heads=2, length=64),
     "greedy-prefix": partial(decoding.against_prefix, job=JOB, batches=(1, 3)),
+    "greedy-weights": partial(decoding.against_weights, job=JOB),
     "greedy-marian": partial(decoding.against_marian, job=JOB, batches=(1, 3)),
     "beam-marian": partial(decoding.beam_against_marian, job=JOB, batch=3, beam_size=2),
     "skip-gram": partial(
