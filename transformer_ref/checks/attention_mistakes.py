@@ -8,7 +8,6 @@ Dropout that stays on has no entry, as its numbers are random: the case asked tw
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -31,10 +30,16 @@ from transformer_ref.checks.recipes import (
     split,
     with_attention,
 )
+from transformer_ref.checks.shared_mistakes import (
+    CHANGES_INPUT,
+    DETACHED,
+    FLOAT32_ONLY,
+    Step,
+)
+from transformer_ref.checks.shared_mistakes import detached as _detached
+from transformer_ref.checks.shared_mistakes import in_float32 as _in_float32
+from transformer_ref.checks.shared_mistakes import with_wrong as _with
 from transformer_ref.checks.task import Misconception
-
-Step = Callable[..., Any]
-
 
 # --- scores ----------------------------------------------------------------------------------
 
@@ -54,29 +59,6 @@ BY_SOURCE = scaled_by(lambda query, key: key.shape[-2] ** -0.5)
 BY_K = scaled_by(lambda query, key: 1 / query.shape[-1])
 TIMES_ROOT = scaled_by(lambda query, key: query.shape[-1] ** 0.5)
 BY_FOURTH_ROOT = scaled_by(lambda query, key: query.shape[-1] ** -0.25)
-
-
-def _detached(function: Step) -> Step:
-    """The same, cut off from the gradients."""
-
-    def wrong(*args: Any, **kwargs: Any) -> Any:
-        with torch.no_grad():
-            return function(*args, **kwargs)
-
-    return wrong
-
-
-def _in_float32(function: Step) -> Step:
-    """The same, always in float32."""
-
-    def wrong(*args: Any, **kwargs: Any) -> Any:
-        return function(*map(_to_float32, args), **{k: _to_float32(v) for k, v in kwargs.items()})
-
-    return wrong
-
-
-def _to_float32(value: Any) -> Any:
-    return value.float() if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
 def _query_in_place(query: Tensor, key: Tensor) -> Tensor:
@@ -105,29 +87,6 @@ def _elementwise(query: Tensor, key: Tensor) -> Tensor:
 NO_SCALE_HINT = (
     "The variance of a product of two random vectors grows with their size K; something must "
     "bring it back to 1. Look at the formula's denominator."
-)
-DETACHED = Misconception(
-    "detached",
-    "the values are right, but no gradient flows back through them",
-    "Training needs the path from the result to the inputs. Look for detach, .data, no_grad, "
-    "numpy, .item() or a new torch.tensor.",
-    (),
-)
-FLOAT32_ONLY = Misconception(
-    "float32-only",
-    "the result is float32 whatever the input is",
-    "Compute in the dtype that comes in. Look for .float(), dtype=torch.float32, or a tensor that "
-    "is made new inside without the input's dtype.",
-    (),
-    r"same dtype|expected scalar type",
-)
-CHANGES_INPUT = Misconception(
-    "changes-its-input",
-    "the function changes the caller's tensor",
-    "An operation in place (+=, /=, a name that ends in _) on an argument reaches out of the "
-    "function. Make a new tensor instead.",
-    (),
-    r"leaf [Vv]ariable that requires grad",
 )
 NO_SCALE = Misconception(
     "no-scale", "the products of queries and keys are not scaled", NO_SCALE_HINT, ()
@@ -166,10 +125,6 @@ BY_LENGTH_ENTRY = Misconception(
     "under the root.",
     (),
 )
-
-
-def _with(entry: Misconception, *wrong: Step) -> Misconception:
-    return replace(entry, wrong=wrong)
 
 
 SCORES = (

@@ -20,8 +20,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 # The calls of the running answer; one answer runs at a time in a process.
 _calls: list[str] = []
 
-# torch's fused kernels have many names, which all contain one of these.
-_FUSED = {
+# Functions written in C, which are known by their names; torch's fused kernels have many names,
+# which all contain one of these.
+_IN_C = {
+    "torch.nn.functional.one_hot": ("one_hot",),
     "torch.nn.functional.scaled_dot_product_attention": ("scaled_dot_product",),
     "torch.nn.MultiheadAttention": ("native_multi_head_attention",),
     "torch.nn.TransformerEncoderLayer": ("transformer_encoder_layer_fwd",),
@@ -94,7 +96,7 @@ def watch(forbidden: tuple[str, ...]) -> Iterator[list[str]]:
         the list of refused calls, which an answer that swallows the error cannot empty by that.
     """
     _calls.clear()
-    parts = {part: name for name in forbidden for part in _FUSED.get(name, ())}
+    parts = {part: name for name in forbidden for part in _IN_C.get(name, ())}
     with ExitStack() as stack:
         for name in forbidden:
             for function in _python_functions(name):

@@ -207,8 +207,9 @@ def _wrong_form(task: Task, name: str, case: Case, outcome: Outcome, expected: O
     if received.shape != right.shape:
         return f"`{name}`: expected shape {right.shape}, received {received.shape}"
     if outcome.dtypes[name] != expected.dtypes[name]:
+        kept = " as in the input" if _has_floats(case) else ""
         return (
-            f"`{name}`: expected dtype {expected.dtypes[name]} as in the input, "
+            f"`{name}`: expected dtype {expected.dtypes[name]}{kept}, "
             f"received {outcome.dtypes[name]}"
         )
     if outcome.devices[name] != case.device:
@@ -217,6 +218,11 @@ def _wrong_form(task: Task, name: str, case: Case, outcome: Outcome, expected: O
         seen = ", though every query may see at least one key" if "mask" in case.arguments else ""
         return f"`{name}` holds NaN{seen}"
     return ""
+
+
+def _has_floats(case: Case) -> bool:
+    given = case.arguments.values()
+    return any(isinstance(each, np.ndarray) and each.dtype.kind == "f" for each in given)
 
 
 def _wrong_type(name: str, received: Any, form: Any) -> str:

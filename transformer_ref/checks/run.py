@@ -110,6 +110,8 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
         returned = call(function, arguments)
     finally:
         outcome.changed = [name for name, old in before.items() if not _same(old, arguments[name])]
+    if task.observe is not None and returned is not None:
+        returned = task.observe(returned)
     if task.form is not None:
         outcome.values = {task.returns[0]: _plain(task.returns[0], returned, task.form)}
         return

@@ -146,6 +146,8 @@ class Task:
         tolerances: relative and absolute tolerance by dtype.
         form: the type of the result where it is plain data, such as list[str], in which a tuple
             passes for a list; None where the result is tensors.
+        observe: turns what was returned, such as a module, into what is judged. It runs beside the
+            answer and may raise ReturnedError; None where the result is judged as it is.
     """
 
     key: str
@@ -162,3 +164,4 @@ class Task:
         default_factory=lambda: {"float32": (2e-5, 2e-5), "float64": (1e-5, 1e-5)}
     )
     form: Any = None
+    observe: Callable[[Any], Any] | None = None
