@@ -62,7 +62,7 @@ class Exam:
         """The reference's outcomes."""
         with _undisturbed():
             outcomes = [self._ask(self.task.reference, case) for case in self.cases]
-        faults = [each.error for each in outcomes if each.fault]
+        faults = [each.error for each in outcomes if each.fault not in ("", "refused")]
         if faults:
             raise RuntimeError(f"the reference of {self.task.key} fails: {faults[0]}")
         return outcomes
@@ -176,6 +176,8 @@ def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
         one sentence, or "" if nothing is wrong.
     """
     case, outcome, expected = exam.cases[number], outcomes[number], exam.expected[number]
+    if case.refused:
+        return _not_refused(case, outcome)
     if outcome.fault:
         verb = "it raised " if outcome.fault in ("raised", "unsolved") else ""
         return f"{verb}{outcome.error}"
@@ -184,6 +186,8 @@ def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
         reason = _wrong_form(exam.task, name, case, outcome, expected)
         if reason:
             return reason
+    if exam.task.nothing_to_learn and outcome.trainable:
+        return f"training would change `{outcome.trainable[0]}`, which is a parameter of the module"
     for said in exam.task.properties:
         reason = said(case, outcome.values) or ""
         if reason:
@@ -197,6 +201,15 @@ def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
     )
 
 
+def _not_refused(case: Case, outcome: Outcome) -> str:
+    """Say what came where a ValueError was asked for, or "" if it came."""
+    if outcome.fault == "refused":
+        return ""
+    raised = "it raised " if outcome.fault == "raised" else ""
+    did = f"{raised}{outcome.error}" if outcome.fault else "no error was raised"
+    return f"expected a ValueError, because {case.refused}; {did}"
+
+
 def _wrong_form(task: Task, name: str, case: Case, outcome: Outcome, expected: Outcome) -> str:
     """Compare the type of plain data; of tensors device, dtype and shape, and look for NaN."""
     received, right = outcome.values.get(name), expected.values[name]
@@ -206,7 +219,9 @@ def _wrong_form(task: Task, name: str, case: Case, outcome: Outcome, expected: O
         return f"`{name}` is missing"
     if received.shape != right.shape:
         return f"`{name}`: expected shape {right.shape}, received {received.shape}"
-    if outcome.dtypes[name] != expected.dtypes[name]:
+    if task.any_float and not outcome.dtypes[name].startswith(("float", "bfloat")):
+        return f"`{name}`: expected a floating dtype, received {outcome.dtypes[name]}"
+    if not task.any_float and outcome.dtypes[name] != expected.dtypes[name]:
         kept = " as in the input" if _has_floats(case) else ""
         return (
             f"`{name}`: expected dtype {expected.dtypes[name]}{kept}, "
@@ -333,7 +348,12 @@ def _agreement(
     unexplained = explained = 0
     for number in numbers:
         ours, their = outcomes[number], exam.wrong(misconception, variant, number)
-        if ours.fault and their.fault:
+        if exam.cases[number].refused:
+            verdict = _same_leniency(exam, number, ours, their)
+            if verdict is None:
+                return None
+            explained += verdict
+        elif ours.fault and their.fault:
             explained += number in told
         elif ours.fault:
             unexplained += 1
@@ -347,6 +367,17 @@ def _agreement(
                 return None
             explained += verdict
     return (-unexplained, explained) if explained and unexplained <= explained else None
+
+
+def _same_leniency(exam: Exam, number: int, ours: Outcome, their: Outcome) -> bool | None:
+    """Compare two outcomes of a case that is to be refused; returns as :func:`_same_mistake`."""
+    if "refused" in (ours.fault, their.fault):
+        return False if ours.fault == their.fault else None
+    tolerance = exam.task.tolerances[exam.cases[number].dtype]
+    alike = ours.values.keys() == their.values.keys() and all(
+        same(ours.values[name], their.values[name], tolerance) for name in their.values
+    )
+    return True if alike else None
 
 
 def _same_mistake(
@@ -371,7 +402,8 @@ def _same_mistake(
 
     def traits(outcome: Outcome) -> tuple[object, ...]:
         complete = outcome.gradients.keys() >= expected.gradients.keys()
-        return outcome.dtypes, bool(outcome.changed), complete
+        learns = exam.task.nothing_to_learn and bool(outcome.trainable)
+        return outcome.dtypes, bool(outcome.changed), complete, learns
 
     if traits(their) == traits(expected) and equal(their.gradients, expected.gradients):
         return False if passes else None

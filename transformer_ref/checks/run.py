@@ -88,8 +88,7 @@ def run_case(
     except BuildError as error:
         outcome.fault, outcome.error = "built", str(error)
     except catch as error:
-        outcome.fault = "unsolved" if _is_stub(error) else "raised"
-        outcome.error = _describe_error(error)
+        outcome.fault, outcome.error = _fault(error, case), _describe_error(error)
     return outcome
 
 
@@ -105,6 +104,11 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
     if task.kind == "class":
         module = build(answer, case)
         sources.update({name: find_weight(module, name) for name in case.weights})
+        outcome.trainable = [
+            name
+            for name, parameter in module.named_parameters()
+            if parameter.requires_grad and name not in case.weights
+        ]
         function = module
     try:
         returned = call(function, arguments)
@@ -138,7 +142,7 @@ def _argument(value: Any, case: Case) -> Any:
 
 
 def build(answer: Any, case: Case) -> nn.Module:
-    """Build a class with a case's settings, copy the weights in, set eval mode.
+    """Build a class with a case's settings, copy the weights in, set the mode.
 
     Args:
         answer: the class.
@@ -153,7 +157,7 @@ def build(answer: Any, case: Case) -> nn.Module:
     module = call(answer, dict(case.settings))
     if not isinstance(module, nn.Module):
         raise BuildError(f"the class gave {describe(module)}, expected an nn.Module")
-    module = module.to(device=case.device, dtype=getattr(torch, case.dtype)).eval()
+    module = module.to(device=case.device, dtype=getattr(torch, case.dtype)).train(case.training)
     for name, array in case.weights.items():
         weight = find_weight(module, name)
         if tuple(weight.shape) != array.shape:
@@ -322,6 +326,12 @@ def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"
 
 
+def _fault(error: BaseException, case: Case) -> str:
+    if _is_stub(error):
+        return "unsolved"
+    return "refused" if case.refused and issubclass(type(error), ValueError) else "raised"
+
+
 def _is_stub(error: BaseException) -> bool:
     """Tell the stub's own error from torch's, which uses the same class and says more."""
     if not issubclass(type(error), NotImplementedError):
@@ -347,7 +357,7 @@ def _own_line(error: BaseException) -> str:
     return ""
 
 
-def _as_call(settings: dict[str, int]) -> str:
+def _as_call(settings: dict[str, float]) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 

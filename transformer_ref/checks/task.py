@@ -32,17 +32,21 @@ class Case:
             gradients are judged.
         same_as: name of an earlier case whose results this one must repeat.
         same_because: what it means if the results are not the same.
+        refused: why the answer must raise a ValueError, or "" where it must not.
+        training: whether a module is in training mode, and not in that of evaluation.
     """
 
     name: str
     arguments: dict[str, Any]
-    settings: dict[str, int] = field(default_factory=dict)
+    settings: dict[str, float] = field(default_factory=dict)
     weights: Arrays = field(default_factory=dict)
     layout: str = "contiguous"
     device: str = "cpu"
     cotangent: np.ndarray | None = None
     same_as: str | None = None
     same_because: str = ""
+    refused: str = ""
+    training: bool = False
 
     @property
     def dtype(self) -> str:
@@ -68,8 +72,9 @@ class Outcome:
         devices: their devices.
         gradients: by argument or weight; one that got none is absent.
         changed: arguments that hold other values after the call.
+        trainable: parameters of a module that training would change, those of the case left out.
         fault: "" or what kept the result from being read: "raised", "returned", "built",
-            "unsolved".
+            "unsolved", or "refused" where it is the ValueError that the case asks for.
         error: the fault in words.
         forbidden: the refused call that was made, or "".
         printed: the first characters of what the answer printed.
@@ -80,6 +85,7 @@ class Outcome:
     devices: dict[str, str] = field(default_factory=dict)
     gradients: Arrays = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
+    trainable: list[str] = field(default_factory=list)
     fault: str = ""
     error: str = ""
     forbidden: str = ""
@@ -91,7 +97,8 @@ class Outcome:
 
     def is_well_formed(self) -> bool:
         """Say whether the fields hold what they should: the sender may have been an answer."""
-        texts = (self.fault, self.error, self.forbidden, self.printed, *self.changed)
+        names = (*self.changed, *self.trainable)
+        texts = (self.fault, self.error, self.forbidden, self.printed, *names)
         by_name = (self.values, self.dtypes, self.devices, self.gradients)
         if not all(type(each) is str for each in texts):
             return False
@@ -148,6 +155,8 @@ class Task:
             passes for a list; None where the result is tensors.
         observe: turns what was returned, such as a module, into what is judged. It runs beside the
             answer and may raise ReturnedError; None where the result is judged as it is.
+        any_float: whether the result may have any floating dtype.
+        nothing_to_learn: whether a module may have no parameter that training would change.
     """
 
     key: str
@@ -165,3 +174,5 @@ class Task:
     )
     form: Any = None
     observe: Callable[[Any], Any] | None = None
+    any_float: bool = False
+    nothing_to_learn: bool = False
