@@ -64,7 +64,8 @@ LINT = Stage(
 STAGES = (
     LINT,
     Stage("house", ((*PYTEST, "tests/house"),)),
-    Stage("package", ((*PYTEST, "tests/package"),)),
+    # Below 95% of lines pytest-cov fails the stage, as pyproject.toml says.
+    Stage("package", ((*PYTEST, "tests/package", "--cov=transformer_ref"),)),
     Stage("joeynmt", ((*PYTEST, "tests/joeynmt"),)),
     Stage("checks", ((*PYTEST, "tests/checks"),)),
     Stage("exercises", ((*PYTEST, "tests/notebooks"),)),
