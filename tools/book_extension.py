@@ -2,7 +2,7 @@
 
 It names the execution cache after the package, switches on the repository's buttons when there is
 a repository, folds the answers in solutions, puts a download link on exercises, loads the scripts
-of figures that move where they stand, and refuses figures without alt text and modules without an
+of figures that move where they stand, keeps signatures parsable, and refuses figures without alt text and modules without an
 API page.
 """
 
@@ -128,6 +128,22 @@ def require_api_pages(app: Sphinx, env: BuildEnvironment) -> None:
             )
 
 
+def readable_defaults(
+    app: Sphinx,
+    what: str,
+    name: str,
+    obj: Any,
+    options: Any,
+    signature: str | None,
+    returns: str | None,
+) -> tuple[str | None, str | None]:
+    """Write a default that a dataclass makes as "...": "<factory>" is no Python.
+
+    Sphinx leaves a signature that it cannot parse without links and with raw names of types.
+    """
+    return signature and signature.replace("<factory>", "..."), returns
+
+
 def load_figures(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
@@ -179,6 +195,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", name_execution_cache)
     app.connect("config-inited", switch_repository_links)
     app.connect("source-read", prepare_notebook)
+    app.connect("autodoc-process-signature", readable_defaults)
     app.connect("doctree-resolved", require_alt_text)
     app.connect("env-check-consistency", require_api_pages)
     app.connect("html-page-context", load_figures)
