@@ -2,8 +2,8 @@
 
 It names the execution cache after the package, switches on the repository's buttons when there is
 a repository, folds the answers in solutions, puts a download link on exercises, loads the scripts
-of figures that move where they stand, keeps signatures parsable, and refuses figures without alt text and modules without an
-API page.
+of figures that move where they stand, keeps signatures parsable, and refuses figures without alt
+text and modules without an API page.
 """
 
 from __future__ import annotations
