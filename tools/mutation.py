@@ -32,7 +32,7 @@ RESULTS = ROOT / "tests" / "mutation"
 
 # The modules that are mutated, and the tests that must notice.
 MODULES: Mapping[str, tuple[str, ...]] = {
-    "attention": ("attention", "errors", "parity", "layers"),
+    "attention": ("attention", "cache", "errors", "parity", "layers"),
     "masks": ("masks", "attention", "errors", "model"),
     "positions": ("positions", "errors", "model"),
     "training": ("training", "data_parallel", "errors"),

@@ -107,26 +107,21 @@ def fused_attention(
 
 
 def _fused(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    dropout_p: float,
-    is_causal: bool,
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, is_causal: bool
 ) -> Tensor:
     """The fused kernels, for heads that are known to fit each other."""
     if is_causal:
         _require_causal_fits(query, key, mask)
     if mask is None:
         return F.scaled_dot_product_attention(
-            query, key, value, dropout_p=dropout_p, is_causal=is_causal
+            query, key, value, dropout_p=dropout, is_causal=is_causal
         )
     require_mask("mask", mask, (*query.shape[:-1], key.shape[-2]), query.device)
     # The kernels disagree on a row that may see nothing (0, NaN or uniform), so none ever gets one:
     # such a row sees everything inside and is put to zero outside.
     empty = ~mask.any(dim=-1, keepdim=True)
     output = F.scaled_dot_product_attention(
-        query, key, value, attn_mask=mask | empty, dropout_p=dropout_p
+        query, key, value, attn_mask=mask | empty, dropout_p=dropout
     )
     return output.masked_fill(empty, 0.0)
 
@@ -137,11 +132,6 @@ def _require_causal_fits(query: Tensor, key: Tensor, mask: Tensor | None) -> Non
             f"is_causal needs T == S and mask=None, got T={query.shape[-2]}, S={key.shape[-2]}, "
             f"mask={'None' if mask is None else tuple(mask.shape)}"
         )
-
-
-def _require_batch_of_cache(batch: int, cached: int) -> None:
-    if batch != cached:
-        raise ValueError(f"the cache was filled with a batch of {cached}, got query of {batch}")
 
 
 class MultiHeadAttention(nn.Module):
@@ -206,7 +196,10 @@ class MultiHeadAttention(nn.Module):
             k, v = self._project(key, value)
         else:
             k, v = cache.update(self._project, key, value)
-            _require_batch_of_cache(query.shape[0], k.shape[0])
+            if k.shape[0] != query.shape[0]:
+                raise ValueError(
+                    f"the cache was filled with a batch of {len(k)}, got query of {len(query)}"
+                )
         dropout_p = self.dropout if self.training else 0.0
         if not need_weights:
             attended = _fused(q, k, v, mask, dropout_p, is_causal)

@@ -1,11 +1,50 @@
 """The numbers in README.md are those of the results files, which one command each makes again."""
 
+import ast
+import io
 import json
 import re
+import tokenize
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+MODEL = [
+    "attention",
+    "cache",
+    "checkpoint",
+    "embeddings",
+    "gpt",
+    "layers",
+    "masks",
+    "model",
+    "positions",
+]
+NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+
+
+def lines_of_code(path: Path) -> int:
+    """Count the lines that hold code: no comments, docstrings or blank lines."""
+    source = path.read_text(encoding="utf-8")
+    code = {
+        line
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type not in NO_CODE
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            first = node.body[0] if node.body else None
+            if first and ast.get_docstring(node) is not None:
+                code -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return len(code)
 
 
 def test_error_rates_are_those_of_the_shipped_model():
@@ -35,3 +74,11 @@ def test_the_score_on_multi30k_is_that_of_its_results():
         f"beam {beam['beam_size']}; in brackets lower-cased | {score:.2f} ({lowercase:.2f}) |"
         in README
     )
+
+
+def test_the_model_is_read_in_an_evening():
+    lines = {path.stem: lines_of_code(path) for path in (ROOT / "transformer_ref").glob("*.py")}
+    model = sum(lines[name] for name in MODEL)
+    assert model <= 900
+    assert f"about {round(model, -2):,} lines of code" in README
+    assert f"the command line it is about {round(sum(lines.values()), -2):,}" in README
