@@ -177,10 +177,10 @@ def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
     """
     case, outcome, expected = exam.cases[number], outcomes[number], exam.expected[number]
     if case.refused:
-        return _not_refused(case, outcome)
+        return _not_refused(case, outcome, outcomes)
     if outcome.fault:
         verb = "it raised " if outcome.fault in ("raised", "unsolved") else ""
-        return f"{verb}{outcome.error}"
+        return f"{verb}{outcome.error}" or "it gave no result, and no reason"
     tolerance = exam.task.tolerances[case.dtype]
     for name in exam.task.returns:
         reason = _wrong_form(exam.task, name, case, outcome, expected)
@@ -201,10 +201,11 @@ def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
     )
 
 
-def _not_refused(case: Case, outcome: Outcome) -> str:
+def _not_refused(case: Case, outcome: Outcome, outcomes: list[Outcome]) -> str:
     """Say what came where a ValueError was asked for, or "" if it came."""
     if outcome.fault == "refused":
-        return ""
+        everything = all(each.fault for each in outcomes)
+        return "it raises in every case, not only where it should" if everything else ""
     raised = "it raised " if outcome.fault == "raised" else ""
     did = f"{raised}{outcome.error}" if outcome.fault else "no error was raised"
     return f"expected a ValueError, because {case.refused}; {did}"

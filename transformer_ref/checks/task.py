@@ -97,6 +97,8 @@ class Outcome:
 
     def is_well_formed(self) -> bool:
         """Say whether the fields hold what they should: the sender may have been an answer."""
+        if type(self.changed) is not list or type(self.trainable) is not list:
+            return False
         names = (*self.changed, *self.trainable)
         texts = (self.fault, self.error, self.forbidden, self.printed, *names)
         by_name = (self.values, self.dtypes, self.devices, self.gradients)

@@ -1,0 +1,1545 @@
+"""Answers to the assignment "positions" on which the grader itself is measured.
+
+CORRECT must be accepted, WRONG must be rejected with the misconception that stands beside it, and
+MUTANTS, which are wrong in a way that no misconception describes, must be rejected without a name.
+They are written apart from the checks, in the ways in which people write positions.
+"""
+
+# ruff: noqa: N801, RUF005
+
+from __future__ import annotations
+
+import cmath
+import math
+import warnings
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+import transformer_ref.positions as tr
+
+# =============================================================================================
+# frequencies
+# =============================================================================================
+
+
+def freq_exp_log(d_model):
+    return torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
+
+
+def freq_pow_float32(d_model):
+    return 1.0 / (10000 ** (torch.arange(0, d_model, 2).float() / d_model))
+
+
+def freq_list(d_model):
+    return torch.tensor([10000 ** (-2 * i / d_model) for i in range(d_model // 2)])
+
+
+def freq_numpy(d_model):
+    i = np.arange(d_model // 2)
+    return torch.from_numpy(1 / np.power(10000, 2 * i / d_model))
+
+
+def freq_running(d_model):
+    factor, value, out = 10000 ** (-2 / d_model), 1.0, []
+    while len(out) < d_model // 2:
+        out.append(value)
+        value *= factor
+    print("factor", factor)
+    return torch.tensor(out, dtype=torch.float64)
+
+
+def freq_logspace(d_model):
+    warnings.warn("logspace", UserWarning, stacklevel=1)
+    return torch.logspace(0, -4, d_model // 2 + 1, dtype=torch.float64)[:-1]
+
+
+def freq_power_of_tensor(d_model):
+    half = torch.arange(d_model // 2) / (d_model / 2)
+    return torch.pow(torch.tensor(1e-4), half)
+
+
+def w_freq_all_features(d_model):
+    return 10000 ** (-torch.arange(d_model) / d_model)
+
+
+def w_freq_all_features_twice(d_model):
+    return 1 / 10000 ** (2 * torch.arange(d_model) / d_model)
+
+
+def w_freq_repeated(d_model):
+    i = torch.arange(d_model) // 2
+    return 1 / 10000 ** (2 * i / d_model)
+
+
+def w_freq_feature_as_i(d_model):
+    i = torch.arange(0, d_model, 2)
+    return 1 / (10000 ** (2 * i / d_model))
+
+
+def w_freq_half_twice(d_model):
+    return torch.exp(-math.log(1e4) * 2 * torch.arange(d_model // 2) / (d_model // 2))
+
+
+def w_freq_no_two(d_model):
+    return torch.tensor([1 / 10000 ** (i / d_model) for i in range(d_model // 2)])
+
+
+def w_freq_sign(d_model):
+    return torch.exp(torch.arange(0, d_model, 2) * (math.log(10000.0) / d_model))
+
+
+def w_freq_divisor(d_model):
+    return torch.tensor([10000.0 ** (2 * i / d_model) for i in range(d_model // 2)])
+
+
+def w_freq_wavelengths(d_model):
+    return 2 * math.pi * 10000 ** (torch.arange(0, d_model, 2) / d_model)
+
+
+def w_freq_hertz(d_model):
+    return freq_pow_float32(d_model) / (2 * torch.pi)
+
+
+def w_freq_t2t(d_model):
+    n = d_model // 2
+    increment = math.log(10000) / max(n - 1, 1)
+    return torch.exp(torch.arange(n) * -increment)
+
+
+def w_freq_logspace_closed(d_model):
+    return torch.logspace(0, -4, d_model // 2)
+
+
+def w_freq_linear(d_model):
+    return torch.linspace(1.0, 0.0001, d_model // 2)
+
+
+def w_freq_product(d_model):
+    return 1 / (10000 * torch.arange(0, d_model, 2) / d_model)
+
+
+def w_freq_from_one(d_model):
+    return torch.tensor([10000 ** (-2 * i / d_model) for i in range(1, d_model // 2 + 1)])
+
+
+def w_freq_thousand(d_model):
+    return 1000 ** (-torch.arange(0, d_model, 2) / d_model)
+
+
+def w_freq_a_zero_more(d_model):
+    return torch.exp(-torch.arange(0, d_model, 2) / d_model * math.log(100000))
+
+
+def w_freq_natural(d_model):
+    return torch.exp(-torch.arange(0, d_model, 2) / d_model)
+
+
+def w_freq_log10(d_model):
+    return torch.exp(-torch.arange(0, d_model, 2) / d_model * math.log10(10000))
+
+
+def w_freq_log2(d_model):
+    return torch.exp(-torch.arange(0, d_model, 2).double() / d_model * np.log2(10000))
+
+
+def w_freq_no_log(d_model):
+    return torch.exp(-torch.arange(0, d_model, 2) / d_model * 10000)
+
+
+def w_freq_slow_first(d_model):
+    return torch.tensor([10000 ** (-2 * i / d_model) for i in reversed(range(d_model // 2))])
+
+
+def w_freq_floor(d_model):
+    return torch.tensor([10000.0 ** -(2 * i // d_model) for i in range(d_model // 2)])
+
+
+def w_freq_exponents(d_model):
+    return torch.arange(0, d_model, 2) / d_model
+
+
+def w_freq_logs(d_model):
+    return -torch.arange(0, d_model, 2) * math.log(10000.0) / d_model
+
+
+def w_freq_steps(d_model):
+    i = torch.arange(0, d_model // 2, 2)
+    return 1 / 10000 ** (2 * i / d_model)
+
+
+def w_freq_stops_early(d_model):
+    return torch.tensor(
+        [10000 ** (-2 * i / d_model) for i in range(math.ceil(d_model / 4))], dtype=torch.float64
+    )
+
+
+def w_freq_column(d_model):
+    return torch.tensor([[10000 ** (-2 * i / d_model)] for i in range(d_model // 2)])
+
+
+def w_freq_row(d_model):
+    return freq_list(d_model).view(1, -1)
+
+
+def w_freq_plain_list(d_model):
+    return [10000 ** (-2 * i / d_model) for i in range(d_model // 2)]
+
+
+def w_freq_half(d_model):
+    return freq_numpy(d_model).to(torch.float16)
+
+
+def w_freq_bfloat16(d_model):
+    return freq_exp_log(d_model).bfloat16()
+
+
+def m_freq_cosine(d_model):
+    return torch.cos(torch.arange(d_model // 2) / d_model)
+
+
+def m_freq_squares(d_model):
+    return 10000 ** -((torch.arange(0, d_model, 2) / d_model) ** 2)
+
+
+def m_freq_plus_one(d_model):
+    return 10000 ** (-torch.arange(0, d_model, 2) / (d_model + 1))
+
+
+def m_freq_last_wrong(d_model):
+    out = freq_numpy(d_model)
+    out[-1] *= 1.01
+    return out
+
+
+def m_freq_noise(d_model):
+    return freq_numpy(d_model) * (1 + 0.01 * torch.randn(d_model // 2))
+
+
+def m_freq_rounded(d_model):
+    return torch.tensor([round(10000 ** (-2 * i / d_model), 4) for i in range(d_model // 2)])
+
+
+def m_freq_integers(d_model):
+    return freq_numpy(d_model).long()
+
+
+def m_freq_none(d_model):
+    freq_numpy(d_model)
+
+
+# =============================================================================================
+# sinusoidal_encoding
+# =============================================================================================
+
+
+def table_tutorial(num_positions, d_model):
+    pe = torch.zeros(num_positions, d_model)
+    position = torch.arange(0, num_positions, dtype=torch.float).unsqueeze(1)
+    div_term = torch.exp(torch.arange(0, d_model, 2).float() * (-math.log(10000.0) / d_model))
+    pe[:, 0::2] = torch.sin(position * div_term)
+    pe[:, 1::2] = torch.cos(position * div_term)
+    return pe
+
+
+def table_loops(num_positions, d_model):
+    pe = torch.empty(num_positions, d_model)
+    for pos in range(num_positions):
+        for j in range(d_model):
+            angle = pos / 10000 ** ((j - j % 2) / d_model)
+            pe[pos, j] = math.cos(angle) if j % 2 else math.sin(angle)
+    return pe
+
+
+def table_numpy(num_positions, d_model):
+    angles = np.arange(num_positions)[:, None] / np.power(
+        10000, 2 * (np.arange(d_model)[None, :] // 2) / d_model
+    )
+    angles[:, 0::2] = np.sin(angles[:, 0::2])
+    angles[:, 1::2] = np.cos(angles[:, 1::2])
+    return torch.tensor(angles, dtype=torch.float32)
+
+
+def table_complex(num_positions, d_model):
+    warnings.warn("complex", UserWarning, stacklevel=1)
+    angles = torch.outer(torch.arange(num_positions).double(), freq_numpy(d_model))
+    circle = torch.polar(torch.ones_like(angles), angles)
+    return torch.view_as_real(circle).flip(-1).reshape(num_positions, d_model).float()
+
+
+def table_phase(num_positions, d_model):
+    columns = torch.arange(d_model)
+    w = 10000.0 ** (-2 * torch.div(columns, 2, rounding_mode="floor") / d_model)
+    return torch.sin(torch.arange(num_positions)[:, None] * w + (columns % 2) * math.pi / 2)
+
+
+def table_recurrence(num_positions, d_model):
+    rotation = tr.shift_matrix(1, d_model)
+    row = torch.tensor([0.0, 1.0] * (d_model // 2), dtype=torch.float64)
+    rows = []
+    for _ in range(num_positions):
+        rows.append(row)
+        row = rotation @ row
+    print("done")
+    return torch.stack(rows).to(torch.float32)
+
+
+def table_with_frequencies(num_positions, d_model):
+    w = tr.frequencies(d_model).float()
+    angles = torch.einsum("p,i->pi", torch.arange(num_positions).float(), w)
+    return torch.stack((torch.sin(angles), torch.cos(angles)), dim=2).view(num_positions, -1)
+
+
+def _table(
+    num_positions, d_model, *, base=10000.0, start=0, power=2, sign=-1, turn=1.0, dtype="float32"
+):
+    """A second right implementation, with knobs to turn it wrong."""
+    out = np.zeros((num_positions, d_model))
+    p = np.arange(start, start + num_positions)[:, None]
+    w = base ** (sign * power * np.arange(d_model // 2) / d_model)
+    out[:, 0::2], out[:, 1::2] = np.sin(turn * p * w), np.cos(turn * p * w)
+    return torch.from_numpy(out.astype(dtype))
+
+
+def w_table_quotient(num_positions, d_model):
+    pe = torch.zeros(num_positions, d_model)
+    pos = torch.arange(0, num_positions).unsqueeze(1)
+    i = torch.arange(0, d_model, 2)
+    pe[:, 0::2] = torch.sin((pos / 10000) ** (i / d_model))
+    pe[:, 1::2] = torch.cos((pos / 10000) ** (i / d_model))
+    return pe
+
+
+def w_table_from_one(num_positions, d_model):
+    return _table(num_positions, d_model, start=1)
+
+
+def w_table_feature_as_i(num_positions, d_model):
+    pe = torch.zeros(num_positions, d_model)
+    for pos in range(num_positions):
+        for i in range(0, d_model, 2):
+            pe[pos, i] = math.sin(pos / (10000 ** ((2 * i) / d_model)))
+            pe[pos, i + 1] = math.cos(pos / (10000 ** ((2 * i) / d_model)))
+    return pe
+
+
+def w_table_no_two(num_positions, d_model):
+    return _table(num_positions, d_model, power=1)
+
+
+def w_table_growing(num_positions, d_model):
+    return _table(num_positions, d_model, sign=1)
+
+
+def w_table_rounds(num_positions, d_model):
+    return _table(num_positions, d_model, turn=2 * np.pi)
+
+
+def w_table_hertz(num_positions, d_model):
+    return _table(num_positions, d_model, turn=0.5 / np.pi)
+
+
+def w_table_t2t_frequencies(num_positions, d_model):
+    n = d_model // 2
+    w = torch.exp(-torch.arange(n) * math.log(10000) / max(1, n - 1))
+    angles = torch.arange(num_positions)[:, None] * w
+    return torch.dstack((angles.sin(), angles.cos())).flatten(1)
+
+
+def w_table_linear(num_positions, d_model):
+    angles = torch.outer(torch.arange(num_positions).float(), w_freq_linear(d_model))
+    return torch.dstack((angles.sin(), angles.cos())).flatten(1)
+
+
+def w_table_product(num_positions, d_model):
+    divisor = 10000 * torch.arange(0, d_model, 2) / d_model
+    divisor[0] = 1
+    angles = torch.arange(num_positions)[:, None] / divisor
+    return torch.dstack((angles.sin(), angles.cos())).flatten(1)
+
+
+def w_table_i_from_one(num_positions, d_model):
+    angles = torch.outer(torch.arange(num_positions).float(), w_freq_from_one(d_model))
+    return torch.dstack((angles.sin(), angles.cos())).flatten(1)
+
+
+def w_table_base(num_positions, d_model):
+    return _table(num_positions, d_model, base=1000.0)
+
+
+def w_table_reversed(num_positions, d_model):
+    return _table(num_positions, d_model).view(num_positions, -1, 2).flip(1).flatten(1)
+
+
+def w_table_floor(num_positions, d_model):
+    pe = torch.zeros(num_positions, d_model)
+    for i in range(0, d_model, 2):
+        pe[:, i] = torch.sin(torch.arange(num_positions) / 10000 ** (i // d_model))
+        pe[:, i + 1] = torch.cos(torch.arange(num_positions) / 10000 ** (i // d_model))
+    return pe
+
+
+def w_table_halves(num_positions, d_model):
+    angles = torch.arange(num_positions)[:, None] * freq_exp_log(d_model)[None]
+    return torch.cat([torch.sin(angles), torch.cos(angles)], dim=1)
+
+
+def w_table_cosine_first(num_positions, d_model):
+    pe = torch.zeros(num_positions, d_model)
+    angles = torch.arange(num_positions)[:, None] * freq_exp_log(d_model)
+    pe[:, 0::2], pe[:, 1::2] = angles.cos(), angles.sin()
+    return pe
+
+
+def w_table_own(num_positions, d_model):
+    rows = [
+        [pos / np.power(10000, j / d_model) for j in range(d_model)] for pos in range(num_positions)
+    ]
+    pe = np.array(rows)
+    pe[:, 0::2] = np.sin(pe[:, 0::2])
+    pe[:, 1::2] = np.cos(pe[:, 1::2])
+    return torch.FloatTensor(pe)
+
+
+def w_table_own_twice(num_positions, d_model):
+    pe = torch.zeros(num_positions, d_model)
+    for pos in range(num_positions):
+        for i in range(0, d_model, 2):
+            pe[pos, i] = math.sin(pos / (10000 ** ((2 * i) / d_model)))
+            pe[pos, i + 1] = math.cos(pos / (10000 ** ((2 * (i + 1)) / d_model)))
+    return pe
+
+
+def w_table_sines(num_positions, d_model):
+    angles = torch.arange(num_positions)[:, None] * freq_list(d_model)
+    return angles.sin().repeat_interleave(2, dim=1)
+
+
+def w_table_angles(num_positions, d_model):
+    angles = torch.arange(num_positions)[:, None] * freq_list(d_model)
+    return angles.repeat_interleave(2, dim=1)
+
+
+def w_table_half_filled(num_positions, d_model):
+    pe = torch.zeros(num_positions, d_model)
+    angles = torch.arange(num_positions)[:, None] * freq_list(d_model)
+    pe[:, 0::2] = angles.sin()
+    pe[:, 0::2] = angles.cos()
+    return pe
+
+
+def w_table_no_cosines(num_positions, d_model):
+    pe = torch.zeros(num_positions, d_model)
+    pe[:, ::2] = torch.sin(torch.outer(torch.arange(num_positions).float(), freq_list(d_model)))
+    return pe
+
+
+def w_table_bf16_positions(num_positions, d_model):
+    pos = torch.arange(num_positions, dtype=torch.bfloat16).float()
+    angles = pos[:, None] * freq_list(d_model)
+    return torch.dstack((angles.sin(), angles.cos())).flatten(1)
+
+
+def w_table_double(num_positions, d_model):
+    return _table(num_positions, d_model, dtype="float64")
+
+
+def w_table_half(num_positions, d_model):
+    return _table(num_positions, d_model).half()
+
+
+def w_table_zero_row(num_positions, d_model):
+    rows = [
+        [pos / np.power(10000, 2 * (j // 2) / d_model) for j in range(d_model)]
+        if pos != 0
+        else np.zeros(d_model)
+        for pos in range(num_positions)
+    ]
+    table = np.array(rows)
+    table[1:, 0::2] = np.sin(table[1:, 0::2])
+    table[1:, 1::2] = np.cos(table[1:, 1::2])
+    return torch.FloatTensor(table)
+
+
+def w_table_transposed(num_positions, d_model):
+    return _table(num_positions, d_model).t()
+
+
+def w_table_fractions(num_positions, d_model):
+    angles = torch.arange(num_positions)[:, None] / num_positions * freq_list(d_model)
+    return torch.dstack((angles.sin(), angles.cos())).flatten(1)
+
+
+def w_table_batch(num_positions, d_model):
+    return table_tutorial(num_positions, d_model).unsqueeze(0)
+
+
+def w_table_batch_between(num_positions, d_model):
+    return table_tutorial(num_positions, d_model).unsqueeze(0).transpose(0, 1)
+
+
+def w_table_row_more(num_positions, d_model):
+    return torch.cat([_table(num_positions, d_model), _table(1, d_model, start=num_positions)])
+
+
+def w_table_row_less(num_positions, d_model):
+    return _table(num_positions, d_model, start=0)[: num_positions - 1]
+
+
+def w_table_unit(num_positions, d_model):
+    return F.normalize(_table(num_positions, d_model), dim=-1)
+
+
+def w_table_times_root(num_positions, d_model):
+    return d_model**0.5 * _table(num_positions, d_model)
+
+
+def m_table_degrees(num_positions, d_model):
+    return _table(num_positions, d_model, turn=math.pi / 180)
+
+
+def m_table_backwards(num_positions, d_model):
+    return _table(num_positions, d_model).flip(0)
+
+
+def m_table_negative_sine(num_positions, d_model):
+    return _table(num_positions, d_model, turn=-1.0)
+
+
+def m_table_coarse(num_positions, d_model):
+    return (_table(num_positions, d_model) * 50).round() / 50
+
+
+def m_table_tan(num_positions, d_model):
+    angles = torch.arange(num_positions)[:, None] * freq_list(d_model)
+    return torch.dstack((angles.tan().clamp(-1, 1), angles.cos())).flatten(1)
+
+
+def m_table_random(num_positions, d_model):
+    return torch.randn(num_positions, d_model)
+
+
+def m_table_modulo(num_positions, d_model):
+    return _table(num_positions, d_model)[torch.arange(num_positions) % 8]
+
+
+def m_table_last_pair(num_positions, d_model):
+    table = _table(num_positions, d_model)
+    table[:, -2:] = table[:, :2]
+    return table
+
+
+def m_table_list(num_positions, d_model):
+    return _table(num_positions, d_model).tolist()
+
+
+# =============================================================================================
+# shift_matrix
+# =============================================================================================
+
+
+def shift_loop(offset, d_model):
+    m = torch.zeros(d_model, d_model)
+    for i in range(d_model // 2):
+        angle = offset * 10000 ** (-2 * i / d_model)
+        m[2 * i, 2 * i] = m[2 * i + 1, 2 * i + 1] = math.cos(angle)
+        m[2 * i, 2 * i + 1] = math.sin(angle)
+        m[2 * i + 1, 2 * i] = -math.sin(angle)
+    return m
+
+
+def shift_slices(offset, d_model):
+    angles = offset * tr.frequencies(d_model)
+    m = torch.zeros(d_model, d_model, dtype=torch.float64)
+    even, odd = torch.arange(0, d_model, 2), torch.arange(1, d_model, 2)
+    m[even, even] = m[odd, odd] = angles.cos()
+    m[even, odd], m[odd, even] = angles.sin(), -angles.sin()
+    return m
+
+
+def shift_block_diag(offset, d_model):
+    print("k =", offset)
+    blocks = []
+    for w in freq_list(d_model).tolist():
+        z = cmath.exp(1j * w * offset)
+        blocks.append(torch.tensor([[z.real, z.imag], [-z.imag, z.real]]))
+    return torch.block_diag(*blocks)
+
+
+def shift_transposed(offset, d_model):
+    c, s = (f(offset * freq_numpy(d_model)) for f in (torch.cos, torch.sin))
+    against = [torch.stack([c[i], -s[i], s[i], c[i]]).view(2, 2) for i in range(d_model // 2)]
+    return torch.block_diag(*against).T
+
+
+def shift_power(offset, d_model):
+    one = shift_loop(1, d_model).double()
+    return torch.linalg.matrix_power(one, offset)
+
+
+def shift_expm(offset, d_model):
+    generator = torch.zeros(d_model, d_model, dtype=torch.float64)
+    for i, w in enumerate(freq_numpy(d_model)):
+        generator[2 * i, 2 * i + 1], generator[2 * i + 1, 2 * i] = w, -w
+    if offset == 0:
+        return torch.eye(d_model)
+    step = torch.linalg.matrix_exp(generator)
+    return torch.linalg.matrix_power(step, offset)
+
+
+def shift_from_table(offset, d_model):
+    row = _table(1, d_model, start=offset, dtype="float64")[0]
+    sines, cosines = row[0::2], row[1::2]
+    eye = torch.eye(d_model // 2, dtype=torch.float64)
+    return torch.kron(torch.diag(cosines), torch.eye(2, dtype=torch.float64)) + torch.kron(
+        eye * sines, torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
+    )
+
+
+def _shift(offset, d_model, block=lambda c, s: ((c, s), (-s, c)), w=freq_numpy):
+    """A second right implementation, with knobs to turn it wrong."""
+    m = np.zeros((d_model, d_model))
+    for i, each in enumerate(w(d_model).tolist()):
+        c, s = math.cos(offset * each), math.sin(offset * each)
+        m[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = block(c, s)
+    return torch.tensor(m)
+
+
+def w_shift_textbook(offset, d_model):
+    return _shift(offset, d_model, lambda c, s: ((c, -s), (s, c)))
+
+
+def w_shift_rows(offset, d_model):
+    return shift_loop(offset, d_model).T
+
+
+def w_shift_plus(offset, d_model):
+    return _shift(offset, d_model, lambda c, s: ((c, s), (s, c)))
+
+
+def w_shift_mirror(offset, d_model):
+    return _shift(offset, d_model, lambda c, s: ((c, s), (s, -c)))
+
+
+def w_shift_sine_on_diagonal(offset, d_model):
+    return _shift(offset, d_model, lambda c, s: ((s, c), (-c, s)))
+
+
+def w_shift_sine_on_diagonal_plus(offset, d_model):
+    return _shift(offset, d_model, lambda c, s: ((s, c), (c, -s)))
+
+
+def w_shift_halves(offset, d_model):
+    h = d_model // 2
+    m = torch.zeros(d_model, d_model)
+    i = torch.arange(h)
+    angles = offset * freq_list(d_model)
+    m[i, i] = m[h + i, h + i] = angles.cos()
+    m[i, h + i] = angles.sin()
+    m[h + i, i] = -angles.sin()
+    return m
+
+
+def w_shift_one_angle(offset, d_model):
+    c, s = math.cos(offset), math.sin(offset)
+    return torch.block_diag(*[torch.tensor([[c, s], [-s, c]])] * (d_model // 2))
+
+
+def w_shift_no_offset(offset, d_model):
+    return shift_loop(1, d_model)
+
+
+def w_shift_identity(offset, d_model):
+    return torch.eye(d_model)
+
+
+def w_shift_abs(offset, d_model):
+    return shift_slices(abs(offset), d_model)
+
+
+def w_shift_one_more(offset, d_model):
+    return shift_slices(offset + 1, d_model)
+
+
+def w_shift_one_less(offset, d_model):
+    return shift_block_diag(offset - 1, d_model)
+
+
+def w_shift_squared(offset, d_model):
+    return _shift(offset, d_model, w=w_freq_feature_as_i)
+
+
+def w_shift_no_two(offset, d_model):
+    return _shift(offset, d_model, w=w_freq_no_two)
+
+
+def w_shift_growing(offset, d_model):
+    return _shift(offset, d_model, w=lambda d: 1 / freq_numpy(d))
+
+
+def w_shift_rounds(offset, d_model):
+    return _shift(offset, d_model, w=lambda d: 2 * math.pi * freq_numpy(d))
+
+
+def w_shift_t2t(offset, d_model):
+    return _shift(offset, d_model, w=w_freq_t2t)
+
+
+def w_shift_linear(offset, d_model):
+    return _shift(offset, d_model, w=w_freq_linear)
+
+
+def w_shift_product(offset, d_model):
+    return _shift(offset, d_model, w=lambda d: torch.tensor([1.0] + w_freq_product(d)[1:].tolist()))
+
+
+def w_shift_i_from_one(offset, d_model):
+    return _shift(offset, d_model, w=w_freq_from_one)
+
+
+def w_shift_base(offset, d_model):
+    return _shift(offset, d_model, w=w_freq_thousand)
+
+
+def w_shift_reversed(offset, d_model):
+    return _shift(offset, d_model, w=w_freq_slow_first)
+
+
+def w_shift_quotient(offset, d_model):
+    m = np.zeros((d_model, d_model))
+    for i in range(d_model // 2):
+        angle = (abs(offset) / 10000) ** (2 * i / d_model) * (1 if offset >= 0 else -1)
+        c, s = math.cos(angle), math.sin(angle)
+        m[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = ((c, s), (-s, c))
+    return torch.tensor(m)
+
+
+def w_shift_cosines(offset, d_model):
+    return torch.cos(offset * freq_list(d_model)).repeat_interleave(2).diag()
+
+
+def w_shift_upper_only(offset, d_model):
+    return _shift(offset, d_model, lambda c, s: ((c, s), (0, c)))
+
+
+def w_shift_diag(offset, d_model):
+    return torch.diag(_table(1, d_model, start=offset)[0])
+
+
+def w_shift_roll(offset, d_model):
+    return torch.roll(torch.eye(d_model), shifts=offset, dims=1)
+
+
+def w_shift_off_diagonal(offset, d_model):
+    m = torch.zeros(d_model, d_model)
+    for row in range(d_model):
+        if 0 <= row - offset < d_model:
+            m[row, row - offset] = 1
+    return m
+
+
+def w_shift_stack(offset, d_model):
+    angles = offset * tr.frequencies(d_model)
+    top = torch.stack([angles.cos(), angles.sin()], dim=-1)
+    bottom = torch.stack([-angles.sin(), angles.cos()], dim=-1)
+    return torch.stack([top, bottom], dim=-2)
+
+
+def w_shift_strip(offset, d_model):
+    return torch.hstack(list(w_shift_stack(offset, d_model)))
+
+
+def w_shift_first_block(offset, d_model):
+    c, s = math.cos(offset), math.sin(offset)
+    return torch.tensor([[c, s], [-s, c]])
+
+
+def m_shift_fitted(offset, d_model):
+    start = max(0, -offset)
+    here = _table(d_model, d_model, start=start, dtype="float64")
+    there = _table(d_model, d_model, start=start + offset, dtype="float64")
+    return torch.linalg.lstsq(here, there, driver="gelsd").solution.T
+
+
+def m_shift_outer(offset, d_model):
+    rows = _table(1, d_model, start=offset)[0]
+    return torch.outer(rows, _table(1, d_model)[0])
+
+
+def m_shift_double_turn(offset, d_model):
+    return shift_slices(2 * offset, d_model)
+
+
+def m_shift_negative(offset, d_model):
+    return -shift_slices(offset, d_model)
+
+
+def m_shift_last_block(offset, d_model):
+    m = shift_slices(offset, d_model)
+    m[-2:, -2:] = torch.eye(2)
+    return m
+
+
+def m_shift_half(offset, d_model):
+    return (shift_slices(offset, d_model) * 100).round() / 100
+
+
+def m_shift_blocks_reversed(offset, d_model):
+    return shift_slices(offset, d_model).fliplr()
+
+
+def m_shift_sum(offset, d_model):
+    return shift_slices(offset, d_model) + torch.eye(d_model)
+
+
+# =============================================================================================
+# PositionalEncoding
+# =============================================================================================
+
+
+class PETutorial(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.dropout = nn.Dropout(p=dropout)
+        self.max_len = max_len
+        self.register_buffer("pe", table_tutorial(max_len, d_model).unsqueeze(0))
+
+    def forward(self, x):
+        if x.size(1) > self.max_len:
+            raise ValueError(f"{x.size(1)} > {self.max_len}")
+        x = x + self.pe[:, : x.size(1)].requires_grad_(False)
+        return self.dropout(x)
+
+
+class PEFrozenParameter(nn.Module):
+    def __init__(self, d_model: int, max_len: int = 512, dropout: float = 0.1):
+        super().__init__()
+        self.weight = nn.Parameter(tr.sinusoidal_encoding(max_len, d_model), requires_grad=False)
+        self.p = dropout
+
+    def forward(self, inputs):
+        length = inputs.shape[-2]
+        if length > len(self.weight):
+            raise ValueError("too long")
+        total = inputs + self.weight[torch.arange(length)]
+        return F.dropout(total, self.p, training=self.training)
+
+
+class PEOnTheFly(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.max_len, self.drop = max_len, nn.Dropout(dropout)
+
+    def forward(self, x):
+        _, length, d_model = x.shape
+        if not length <= self.max_len:
+            raise ValueError(f"x has {length} positions, at most {self.max_len} are possible")
+        print("making a table")
+        return self.drop(x + _table(length, d_model).to(x))
+
+
+class PEEmbedding(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.table = nn.Embedding.from_pretrained(_table(max_len, d_model), freeze=True)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        positions = torch.arange(x.shape[1], device=x.device)
+        if len(positions) > self.table.num_embeddings:
+            raise ValueError("max_len")
+        return self.dropout(self.table(positions) + x)
+
+
+class TooLongError(ValueError):
+    pass
+
+
+class PECasts(nn.Module):
+    def __init__(self, *, d_model, max_len, dropout):
+        super().__init__()
+        self.size = (max_len, d_model)
+        self.register_buffer("pe", _table(max_len, d_model, dtype="float64"), persistent=False)
+        self.dropout = nn.Dropout(dropout, inplace=True)
+
+    def forward(self, x):
+        if x.shape[1] - 1 >= self.size[0]:
+            raise TooLongError(x.shape)
+        warnings.warn("casting", UserWarning, stacklevel=1)
+        return self.dropout((x.double() + self.pe.double().narrow(0, 0, x.shape[1])).to(x.dtype))
+
+
+class PEByHandDropout(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.pe, self.p = table_loops(max_len, d_model), dropout
+
+    def forward(self, x):
+        if x.shape[1] > self.pe.shape[0]:
+            raise ValueError("the sequence is too long")
+        out = x.clone()
+        out += self.pe[: x.shape[1]].to(device=x.device, dtype=x.dtype)
+        if self.training and self.p > 0:
+            out = out * (torch.rand_like(out) > self.p) / (1 - self.p)
+        return out
+
+
+def _pe(rows=None, join=None, check=True, table=None, keep="buffer"):
+    """A second right implementation, with parts to replace by wrong ones."""
+
+    class PE(nn.Module):
+        def __init__(self, d_model, max_len, dropout):
+            super().__init__()
+            made = (table or table_tutorial)(max_len, d_model)
+            if keep == "buffer":
+                self.register_buffer("pe", made)
+            elif keep == "parameter":
+                self.pe = nn.Parameter(made)
+            else:
+                self.pe = made
+            self.dropout = nn.Dropout(dropout)
+            self.max_len = max_len
+
+        def forward(self, x):
+            if check and x.shape[1] > self.max_len:
+                raise ValueError(f"{tuple(x.shape)} does not fit into {self.max_len}")
+            found = self.pe[: x.shape[1]] if rows is None else rows(self.pe, x)
+            return self.dropout(x + found) if join is None else join(self.dropout, x, found)
+
+    return PE
+
+
+class w_pe_seq_first(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.dropout = nn.Dropout(p=dropout)
+        self.register_buffer("pe", table_tutorial(max_len, d_model).unsqueeze(0).transpose(0, 1))
+
+    def forward(self, x):
+        x = x + self.pe[: x.size(0), :]
+        return self.dropout(x)
+
+
+class w_pe_seq_first_checked(w_pe_seq_first):
+    def forward(self, x):
+        if x.size(0) > self.pe.size(0):
+            raise ValueError("too long")
+        return super().forward(x)
+
+
+class w_pe_scaled(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.d_model, self.max_len = d_model, max_len
+        self.register_buffer("pe", _table(max_len, d_model)[None])
+
+    def forward(self, x):
+        if x.size(1) > self.max_len:
+            raise ValueError("no")
+        x = x * math.sqrt(self.d_model)
+        return F.dropout(x + self.pe[:, : x.size(1)], 0.0, self.training)
+
+
+class w_pe_scaled_dropped(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.scale, self.dropout = d_model**0.5, nn.Dropout(dropout)
+        self.register_buffer("pe", _table(max_len, d_model))
+
+    def forward(self, x):
+        return self.dropout(self.scale * x + self.pe[: x.size(1)])
+
+
+class w_pe_only(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("pe", _table(max_len, d_model))
+
+    def forward(self, x):
+        if x.size(1) > self.pe.size(0):
+            raise ValueError("no")
+        return self.dropout(self.pe[: x.size(1)].expand(x.shape))
+
+
+class w_pe_forgotten(w_pe_only):
+    def forward(self, x):
+        if x.size(1) > self.pe.size(0):
+            raise ValueError("no")
+        _ = x + self.pe[: x.size(1)]
+        return self.dropout(x)
+
+
+class w_pe_cat(w_pe_only):
+    def forward(self, x):
+        if x.size(1) > self.pe.size(0):
+            raise ValueError("no")
+        rows = self.pe[: x.size(1)].unsqueeze(0).repeat(x.size(0), 1, 1)
+        return self.dropout(torch.cat((x, rows), -1))
+
+
+class w_pe_learned(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.position = nn.Embedding(max_len, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        if x.shape[1] > self.position.num_embeddings:
+            raise ValueError("no")
+        return self.dropout(x + self.position(torch.arange(x.shape[1])))
+
+
+class w_pe_learned_zeros(w_pe_learned):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__(d_model, max_len, dropout)
+        nn.init.zeros_(self.position.weight)
+
+
+class w_pe_assert(_pe()):
+    def forward(self, x):
+        assert x.shape[1] <= self.max_len, "too long"
+        return self.dropout(x + self.pe[: x.shape[1]])
+
+
+class w_pe_index_error(_pe()):
+    def forward(self, x):
+        if x.shape[1] > self.max_len:
+            raise IndexError("too long")
+        return self.dropout(x + self.pe[: x.shape[1]])
+
+
+class w_pe_batch_checked(_pe()):
+    def forward(self, x):
+        if len(x) > self.max_len:
+            raise ValueError("too long")
+        return self.dropout(x + self.pe[: x.shape[1]])
+
+
+class w_pe_max_len_refused(_pe()):
+    def forward(self, x):
+        if x.shape[1] >= self.max_len:
+            raise ValueError("too long")
+        return self.dropout(x + self.pe[: x.shape[1]])
+
+
+class w_pe_one_too_high(_pe()):
+    def forward(self, x):
+        if x.shape[1] - 1 > self.max_len:
+            raise ValueError("too long")
+        return self.dropout(x + self.pe[: x.shape[1]])
+
+
+class w_pe_grows(_pe()):
+    def forward(self, x):
+        if x.shape[1] > self.pe.shape[0]:
+            self.pe = table_tutorial(x.shape[1], x.shape[2])
+        return self.dropout(x + self.pe[: x.shape[1]])
+
+
+class w_pe_modulo(_pe()):
+    def forward(self, x):
+        return self.dropout(x + self.pe[torch.arange(x.shape[1]) % self.max_len])
+
+
+class w_pe_cut(_pe()):
+    def forward(self, x):
+        x = x[:, : self.max_len]
+        return self.dropout(x + self.pe[: x.shape[1]])
+
+
+class w_pe_rest_bare(_pe()):
+    def forward(self, x):
+        n = min(x.shape[1], self.max_len)
+        return self.dropout(torch.cat([x[:, :n] + self.pe[:n], x[:, n:]], dim=1))
+
+
+class w_pe_functional(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.p = dropout
+        self.register_buffer("pe", _table(max_len, d_model))
+
+    def forward(self, x):
+        if x.size(1) > self.pe.size(0):
+            raise ValueError("no")
+        return F.dropout(x + self.pe[: x.size(1)], p=self.p)
+
+
+class w_pe_no_dropout(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.register_buffer("pe", table_numpy(max_len, d_model))
+
+    def forward(self, x):
+        if x.shape[1] > self.pe.shape[0]:
+            raise ValueError("no")
+        return self.pe[None, : x.shape[1], :] + x
+
+
+class w_pe_inplace(_pe()):
+    def forward(self, x):
+        if x.shape[1] > self.max_len:
+            raise ValueError("no")
+        x.add_(self.pe[: x.shape[1]])
+        return self.dropout(x)
+
+
+class w_pe_numpy(_pe()):
+    def forward(self, x):
+        if x.shape[1] > self.max_len:
+            raise ValueError("no")
+        total = x.detach().numpy() + self.pe[: x.shape[1]].numpy()
+        return self.dropout(torch.from_numpy(total))
+
+
+def m_pe_transposed(pe, x):
+    return pe[: x.shape[1]].flip(0)
+
+
+class m_pe_norm(_pe()):
+    def forward(self, x):
+        return F.layer_norm(super().forward(x), x.shape[-1:])
+
+
+class m_pe_both_scaled(_pe()):
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+class m_pe_half_scale(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.register_buffer("pe", _table(max_len, d_model) * 0.1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        if x.shape[1] > len(self.pe):
+            raise ValueError("no")
+        return self.dropout(x + self.pe[: x.shape[1]])
+
+
+class m_pe_noise(_pe()):
+    def forward(self, x):
+        return super().forward(x) + 0.1 * torch.randn_like(x)
+
+
+class m_pe_offset(nn.Module):
+    """Goes on where the last call stopped."""
+
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.register_buffer("pe", _table(3 * max_len, d_model))
+        self.max_len, self.start = max_len, 2
+
+    def forward(self, x):
+        if x.shape[1] > self.max_len:
+            raise ValueError("no")
+        self.start += x.shape[1]
+        return x + self.pe[self.start : self.start + x.shape[1]]
+
+
+class m_pe_tuple(_pe()):
+    def forward(self, x):
+        return super().forward(x), self.pe
+
+
+# =============================================================================================
+# find the bug
+# =============================================================================================
+
+
+def bug_mended(positions, d_model):
+    exponent = torch.arange(0, d_model, 2, device=positions.device) / d_model
+    angles = positions.unsqueeze(-1) / 10_000**exponent
+    pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)
+    return pairs.flatten(-2)
+
+
+def bug_as_given(positions, d_model):
+    exponent = torch.arange(0, d_model, 2, device=positions.device) / d_model
+    angles = (positions.unsqueeze(-1) / 10_000) ** exponent
+    pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)
+    return pairs.flatten(-2)
+
+
+def bug_frequencies(positions, d_model):
+    angles = positions[..., None] * tr.frequencies(d_model).to(positions.device)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).to(torch.float32)
+
+
+def bug_exp(positions, d_model):
+    w = torch.exp(-math.log(10000.0) * torch.arange(0, d_model, 2) / d_model)
+    out = torch.zeros(*positions.shape, d_model)
+    out[..., 0::2] = torch.sin(positions[..., None].float() * w)
+    out[..., 1::2] = torch.cos(positions[..., None].float() * w)
+    return out
+
+
+def bug_loop(positions, d_model):
+    out = torch.empty(positions.shape + (d_model,))
+    for i in range(d_model // 2):
+        out[..., 2 * i] = (positions.double() / 10000 ** (2 * i / d_model)).sin()
+        out[..., 2 * i + 1] = (positions.double() / 10000 ** (2 * i / d_model)).cos()
+    return out
+
+
+def bug_table(positions, d_model):
+    print("a table of", positions.max())
+    return table_numpy(int(positions.max()) + 1, d_model)[positions]
+
+
+def bug_both_powers(positions, d_model):
+    """The root of the quotient's power: right, and hard to read."""
+    warnings.warn("quotients", UserWarning, stacklevel=1)
+    exponent = torch.arange(0, d_model, 2) / d_model
+    angles = (1 / 10_000) ** exponent * positions.unsqueeze(-1)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).reshape(*positions.shape, d_model)
+
+
+def _bug(angles=None, lay=None, w=None):
+    """A second right implementation, with parts to replace by wrong ones."""
+
+    def answer(positions, d_model):
+        p = positions[..., None].double()
+        if angles is not None:
+            found = angles(p, torch.arange(0, d_model, 2).double() / d_model)
+        else:
+            found = p * (w or freq_numpy)(d_model)
+        if lay is not None:
+            return lay(found).float()
+        return torch.stack([found.sin(), found.cos()], dim=-1).flatten(-2).float()
+
+    return answer
+
+
+def _interleave(first, second):
+    return torch.stack([first, second], dim=-1).flatten(-2)
+
+
+def w_bug_counts(positions, d_model):
+    return _table(positions.shape[-1], d_model).expand(*positions.shape, d_model)
+
+
+def w_bug_counts_unexpanded(positions, d_model):
+    return table_numpy(positions.shape[-1], d_model)
+
+
+def w_bug_own(positions, d_model):
+    angles = positions[..., None] / 10000 ** (torch.arange(d_model) / d_model)
+    out = torch.empty_like(angles)
+    out[..., ::2], out[..., 1::2] = angles[..., ::2].sin(), angles[..., 1::2].cos()
+    return out
+
+
+def w_bug_bfloat16(positions, d_model):
+    return _bug()(positions.bfloat16().float(), d_model)
+
+
+def w_bug_double(positions, d_model):
+    angles = positions[..., None] * tr.frequencies(d_model)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+
+
+def m_bug_flat(positions, d_model):
+    return bug_mended(positions.flatten(), d_model)
+
+
+def m_bug_modulo(positions, d_model):
+    return bug_mended(positions % 16, d_model)
+
+
+def m_bug_two_mistakes(positions, d_model):
+    return bug_as_given(positions + 1, d_model)
+
+
+def m_bug_nine_thousand(positions, d_model):
+    return _bug(lambda p, e: p / 9000**e)(positions, d_model)
+
+
+def m_bug_sorted(positions, d_model):
+    return bug_mended(positions.flatten().sort().values.view(positions.shape), d_model)
+
+
+# =============================================================================================
+# the lists
+# =============================================================================================
+
+CORRECT = {
+    "positions.frequencies": [
+        freq_exp_log,
+        freq_pow_float32,
+        freq_list,
+        freq_numpy,
+        freq_running,
+        freq_logspace,
+        freq_power_of_tensor,
+    ],
+    "positions.sinusoidal_encoding": [
+        table_tutorial,
+        table_loops,
+        table_numpy,
+        table_complex,
+        table_phase,
+        table_recurrence,
+        table_with_frequencies,
+    ],
+    "positions.shift_matrix": [
+        shift_loop,
+        shift_slices,
+        shift_block_diag,
+        shift_transposed,
+        shift_power,
+        shift_expm,
+        shift_from_table,
+    ],
+    "positions.PositionalEncoding": [
+        PETutorial,
+        PEFrozenParameter,
+        PEOnTheFly,
+        PEEmbedding,
+        PECasts,
+        PEByHandDropout,
+        _pe(),
+    ],
+    "positions.find_the_bug": [
+        bug_mended,
+        bug_frequencies,
+        bug_exp,
+        bug_loop,
+        bug_table,
+        bug_both_powers,
+        _bug(),
+    ],
+}
+
+WRONG = {
+    "positions.frequencies": [
+        ("one-for-each-feature", w_freq_all_features),
+        ("one-for-each-feature", w_freq_all_features_twice),
+        ("one-for-each-feature", w_freq_repeated),
+        ("exponent-doubled", w_freq_feature_as_i),
+        ("exponent-doubled", w_freq_half_twice),
+        ("exponent-halved", w_freq_no_two),
+        ("growing", w_freq_sign),
+        ("growing", w_freq_divisor),
+        ("two-pi", w_freq_wavelengths),
+        ("two-pi", w_freq_hertz),
+        ("last-is-exactly-1/10000", w_freq_t2t),
+        ("last-is-exactly-1/10000", w_freq_logspace_closed),
+        ("evenly-spaced", w_freq_linear),
+        ("product-not-power", w_freq_product),
+        ("i-from-one", w_freq_from_one),
+        ("other-base", w_freq_thousand),
+        ("other-base", w_freq_a_zero_more),
+        ("other-logarithm", w_freq_natural),
+        ("other-logarithm", w_freq_log10),
+        ("other-logarithm", w_freq_log2),
+        ("other-logarithm", w_freq_no_log),
+        ("reversed", w_freq_slow_first),
+        ("whole-division", w_freq_floor),
+        ("exponents-only", w_freq_exponents),
+        ("logarithms", w_freq_logs),
+        ("every-second-missing", w_freq_steps),
+        ("every-second-missing", w_freq_stops_early),
+        ("an-axis-too-many", w_freq_column),
+        ("an-axis-too-many", w_freq_row),
+        ("list", w_freq_plain_list),
+        ("few-digits", w_freq_half),
+        ("few-digits", w_freq_bfloat16),
+    ],
+    "positions.sinusoidal_encoding": [
+        ("power-of-the-quotient", w_table_quotient),
+        ("positions-from-one", w_table_from_one),
+        ("exponent-doubled", w_table_feature_as_i),
+        ("exponent-halved", w_table_no_two),
+        ("growing", w_table_growing),
+        ("two-pi", w_table_rounds),
+        ("two-pi", w_table_hertz),
+        ("last-is-exactly-1/10000", w_table_t2t_frequencies),
+        ("evenly-spaced", w_table_linear),
+        ("product-not-power", w_table_product),
+        ("i-from-one", w_table_i_from_one),
+        ("other-base", w_table_base),
+        ("reversed", w_table_reversed),
+        ("whole-division", w_table_floor),
+        ("halves-side-by-side", w_table_halves),
+        ("cosine-first", w_table_cosine_first),
+        ("odd-columns-have-their-own-frequency", w_table_own),
+        ("odd-columns-have-their-own-frequency", w_table_own_twice),
+        ("only-sines-or-only-cosines", w_table_sines),
+        ("angles-only", w_table_angles),
+        ("columns-left-empty", w_table_half_filled),
+        ("columns-left-empty", w_table_no_cosines),
+        ("positions-in-half-precision", w_table_bf16_positions),
+        ("not-float32", w_table_double),
+        ("not-float32", w_table_half),
+        ("position-zero-left-empty", w_table_zero_row),
+        ("transposed", w_table_transposed),
+        ("divided-by-the-length", w_table_fractions),
+        ("batch-axis", w_table_batch),
+        ("batch-axis", w_table_batch_between),
+        ("a-row-too-many-or-too-few", w_table_row_more),
+        ("a-row-too-many-or-too-few", w_table_row_less),
+        ("scaled", w_table_unit),
+        ("scaled", w_table_times_root),
+    ],
+    "positions.shift_matrix": [
+        ("moves-back", w_shift_textbook),
+        ("moves-back", w_shift_rows),
+        ("no-minus", w_shift_plus),
+        ("no-minus", w_shift_mirror),
+        ("sine-and-cosine-exchanged", w_shift_sine_on_diagonal),
+        ("sine-and-cosine-exchanged", w_shift_sine_on_diagonal_plus),
+        ("for-halves", w_shift_halves),
+        ("one-angle-for-all", w_shift_one_angle),
+        ("offset-without-effect", w_shift_no_offset),
+        ("offset-without-effect", w_shift_identity),
+        ("negative-offset-moves-forward", w_shift_abs),
+        ("one-step-off", w_shift_one_more),
+        ("one-step-off", w_shift_one_less),
+        ("exponent-doubled", w_shift_squared),
+        ("exponent-halved", w_shift_no_two),
+        ("growing", w_shift_growing),
+        ("two-pi", w_shift_rounds),
+        ("last-is-exactly-1/10000", w_shift_t2t),
+        ("evenly-spaced", w_shift_linear),
+        ("product-not-power", w_shift_product),
+        ("i-from-one", w_shift_i_from_one),
+        ("other-base", w_shift_base),
+        ("reversed", w_shift_reversed),
+        ("power-of-the-quotient", w_shift_quotient),
+        ("no-sines", w_shift_cosines),
+        ("no-sines", w_shift_upper_only),
+        ("encoding-on-the-diagonal", w_shift_diag),
+        ("moves-features", w_shift_roll),
+        ("moves-features", w_shift_off_diagonal),
+        ("blocks-not-on-the-diagonal", w_shift_stack),
+        ("blocks-not-on-the-diagonal", w_shift_strip),
+        ("one-block-only", w_shift_first_block),
+    ],
+    "positions.PositionalEncoding": [
+        ("position-by-batch", w_pe_seq_first),
+        ("position-by-batch", w_pe_seq_first_checked),
+        ("scaled-by-root-d", w_pe_scaled_dropped),
+        ("positions-only", w_pe_only),
+        ("nothing-added", w_pe_forgotten),
+        ("joined-not-added", w_pe_cat),
+        ("multiplied", _pe(join=lambda drop, x, rows: drop(torch.mul(rows, x)))),
+        ("whole-table", _pe(rows=lambda pe, x: pe)),
+        ("whole-table", _pe(rows=lambda pe, x: pe.unsqueeze(0), check=False)),
+        ("one-row-for-all", _pe(rows=lambda pe, x: pe[x.shape[1] - 1])),
+        ("one-row-for-all", _pe(rows=lambda pe, x: pe[x.size(1), :], check=False)),
+        ("positions-from-one", _pe(table=w_table_from_one)),
+        ("positions-from-one", _pe(rows=lambda pe, x: pe[1 : 1 + x.size(1)], check=False)),
+        ("power-of-the-quotient", _pe(table=w_table_quotient)),
+        ("halves-side-by-side", _pe(table=w_table_halves, check=False)),
+        ("cosine-first", _pe(table=w_table_cosine_first)),
+        ("exponent-doubled", _pe(table=w_table_feature_as_i)),
+        ("odd-columns-have-their-own-frequency", _pe(table=w_table_own)),
+        ("odd-columns-have-their-own-frequency", _pe(table=w_table_own_twice, check=False)),
+        ("table-is-trained", _pe(keep="parameter")),
+        ("table-is-trained", _pe(keep="parameter", check=False)),
+        ("learned-vectors", w_pe_learned),
+        ("learned-vectors", w_pe_learned_zeros),
+        ("other-error", _pe(check=False)),
+        ("other-error", w_pe_assert),
+        ("other-error", w_pe_index_error),
+        ("other-axis-checked", w_pe_batch_checked),
+        ("max-len-refused", w_pe_max_len_refused),
+        ("limit-one-too-high", w_pe_one_too_high),
+        ("no-limit", w_pe_grows),
+        ("no-limit", w_pe_modulo),
+        ("cut-off-in-silence", w_pe_cut),
+        ("cut-off-in-silence", w_pe_rest_bare),
+        ("dropout-never-off", w_pe_functional),
+        ("no-dropout", w_pe_no_dropout),
+        ("dropout-on-one-part", _pe(join=lambda drop, x, rows: drop(x) + rows)),
+        ("dropout-on-one-part", _pe(join=lambda drop, x, rows: drop(rows) + x)),
+        ("float32-only", _pe(keep="attribute")),
+        ("float32-only", _pe(join=lambda drop, x, rows: drop(x + rows).to(torch.float32))),
+        ("detached", w_pe_numpy),
+        ("changes-its-input", w_pe_inplace),
+    ],
+    "positions.find_the_bug": [
+        ("still-the-power-of-the-quotient", bug_as_given),
+        ("power-of-the-position", _bug(lambda p, e: p**e / 10000)),
+        ("exponent-as-factor", _bug(lambda p, e: p / 10000 * e)),
+        ("positions-ignored", w_bug_counts),
+        ("positions-ignored", w_bug_counts_unexpanded),
+        ("positions-from-one", lambda positions, d_model: bug_mended(positions + 1, d_model)),
+        ("exponent-doubled", _bug(lambda p, e: p / 10000 ** (2 * e))),
+        ("exponent-halved", _bug(w=w_freq_no_two)),
+        ("growing", _bug(lambda p, e: p * 10000**e)),
+        ("two-pi", _bug(lambda p, e: 2 * math.pi * p / 10000**e)),
+        ("last-is-exactly-1/10000", _bug(w=w_freq_t2t)),
+        ("evenly-spaced", _bug(w=w_freq_linear)),
+        ("product-not-power", _bug(w=w_freq_product)),
+        ("i-from-one", _bug(w=w_freq_from_one)),
+        ("other-base", _bug(lambda p, e: p / 1000**e)),
+        ("reversed", _bug(w=w_freq_slow_first)),
+        ("whole-division", _bug(lambda p, e: p / 10000 ** torch.floor(e))),
+        ("halves-side-by-side", _bug(lay=lambda a: torch.cat([a.sin(), a.cos()], -1))),
+        ("cosine-first", _bug(lay=lambda a: _interleave(a.cos(), a.sin()))),
+        ("odd-columns-have-their-own-frequency", w_bug_own),
+        ("only-sines-or-only-cosines", _bug(lay=lambda a: a.sin().repeat_interleave(2, -1))),
+        ("angles-only", _bug(lay=lambda a: a.repeat_interleave(2, -1))),
+        ("columns-left-empty", _bug(lay=lambda a: _interleave(a.sin(), 0 * a))),
+        ("positions-in-half-precision", w_bug_bfloat16),
+        ("not-float32", w_bug_double),
+    ],
+}
+
+MUTANTS = {
+    "positions.frequencies": [
+        m_freq_cosine,
+        m_freq_squares,
+        m_freq_plus_one,
+        m_freq_last_wrong,
+        m_freq_noise,
+        m_freq_rounded,
+        m_freq_integers,
+        m_freq_none,
+    ],
+    "positions.sinusoidal_encoding": [
+        m_table_degrees,
+        m_table_backwards,
+        m_table_negative_sine,
+        m_table_coarse,
+        m_table_tan,
+        m_table_random,
+        m_table_modulo,
+        m_table_last_pair,
+        m_table_list,
+    ],
+    "positions.shift_matrix": [
+        m_shift_fitted,
+        m_shift_outer,
+        m_shift_double_turn,
+        m_shift_negative,
+        m_shift_last_block,
+        m_shift_half,
+        m_shift_blocks_reversed,
+        m_shift_sum,
+    ],
+    "positions.PositionalEncoding": [
+        _pe(rows=m_pe_transposed),
+        m_pe_norm,
+        m_pe_both_scaled,
+        m_pe_half_scale,
+        m_pe_noise,
+        m_pe_offset,
+        m_pe_tuple,
+        w_pe_scaled,  # scaled, and without dropout: two mistakes have no name
+    ],
+    "positions.find_the_bug": [
+        m_bug_flat,
+        m_bug_modulo,
+        m_bug_two_mistakes,
+        m_bug_nine_thousand,
+        m_bug_sorted,
+        _bug(lambda p, e: p / 10_000**e + 0.01),
+    ],
+}

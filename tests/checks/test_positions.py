@@ -1,0 +1,322 @@
+"""The assignment "positions": its answers against the package, and what its checks say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from transformer_ref import positions as package
+from transformer_ref.checks import grade, report
+from transformer_ref.checks import positions as reference
+from transformer_ref.checks.judge import find_fault, make_exam
+from transformer_ref.checks.run import run_case
+from transformer_ref.checks.task import Case, Outcome
+
+FREQUENCIES = "positions.frequencies"
+TABLE = "positions.sinusoidal_encoding"
+SHIFT = "positions.shift_matrix"
+MODULE = "positions.PositionalEncoding"
+BUG = "positions.find_the_bug"
+ALL = (FREQUENCIES, TABLE, SHIFT, MODULE, BUG)
+
+# Answers that are right, and not the reference's, which may not be called.
+
+
+def frequencies(d_model):
+    return 10_000.0 ** (-torch.arange(0, d_model, 2) / d_model)
+
+
+def table(num_positions, d_model):
+    angles = torch.arange(num_positions)[:, None] * frequencies(d_model)
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
+
+
+def shift(offset, d_model):
+    angles = offset * frequencies(d_model)
+    cosine, sine = angles.cos(), angles.sin()
+    return torch.block_diag(*torch.stack((cosine, sine, -sine, cosine), -1).view(-1, 2, 2))
+
+
+class Positional(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.register_buffer("pe", table(max_len, d_model))
+        self.dropout = nn.Dropout(dropout)
+
+    def refuse(self, x):
+        if x.shape[1] > len(self.pe):
+            raise ValueError(f"x has {x.shape[1]} positions, max_len is {len(self.pe)}")
+
+    def forward(self, x):
+        self.refuse(x)
+        return self.dropout(x + self.pe[: x.shape[1]])
+
+
+def encode(positions, d_model):
+    angles = positions.unsqueeze(-1) * frequencies(d_model).to(positions.device)
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
+
+
+ANSWERS = {
+    FREQUENCIES: frequencies,
+    TABLE: table,
+    SHIFT: shift,
+    MODULE: Positional,
+    BUG: encode,
+}
+
+
+# --- the answers -----------------------------------------------------------------------------
+
+
+def test_any_positions_are_rows_of_the_table():
+    positions = torch.tensor([[3, 0, 9], [9, 1, 1]])
+    rows = package.sinusoidal_encoding(10, 8)[positions]
+    assert torch.equal(reference.encode_positions(positions, 8), rows)
+
+
+@pytest.mark.parametrize("task", ALL)
+def test_an_answer_in_float32_is_right(task):
+    result = grade(task, ANSWERS[task])
+    assert result.score == 1.0, result.message
+
+
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_every_misconception_shows_in_every_exam(seed):
+    for key in (SHIFT, MODULE, BUG):
+        exam = make_exam(key, seed)
+        for entry in exam.task.misconceptions:
+            for wrong in entry.wrong:
+                outcomes = [run_case(exam.task, wrong, case) for case in exam.cases]
+                assert any(find_fault(exam, n, outcomes) for n in range(len(outcomes))), entry.key
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_sizes_of_the_module_are_told_apart(seed):
+    """The batch, the length, the size and the limit differ, but where a case is about that."""
+    cases = make_exam(MODULE, seed).cases
+    alike = [case for case in cases if len({*case.arguments["x"].shape}) < 3]
+    assert not alike
+    assert sum(bool(case.refused) for case in cases) == 2
+    assert sum(case.arguments["x"].shape[1] == case.settings["max_len"] for case in cases) == 1
+    assert sum(case.arguments["x"].shape[0] > case.settings["max_len"] for case in cases) == 1
+    assert {case.dtype for case in cases} == {"float16", "float32", "float64"}
+    assert sum(case.cotangent is not None for case in cases) == 2
+
+
+# --- the edge of the table -------------------------------------------------------------------
+
+
+class Unchecked(Positional):
+    def refuse(self, x):
+        """Leave it to the sum."""
+
+
+class AnotherError(Positional):
+    def refuse(self, x):
+        if x.shape[1] > len(self.pe):
+            raise RuntimeError("too long")
+
+
+class ErrorOfItsOwn(Positional):
+    def refuse(self, x):
+        class TooLongError(ValueError):
+            pass
+
+        if x.shape[1] > len(self.pe):
+            raise TooLongError
+
+
+class AlwaysRefuses(Positional):
+    def refuse(self, x):
+        raise ValueError("no")
+
+
+class Unfinished(Positional):
+    def refuse(self, x):
+        if x.shape[1] > len(self.pe):
+            raise NotImplementedError
+
+
+def test_another_error_is_told_from_a_value_error():
+    for answer in (Unchecked, AnotherError):
+        result = grade(MODULE, answer)
+        assert result.misconception == "other-error"
+        assert result.passed == result.total - 2
+        assert "expected a ValueError, because x has" in result.message
+        assert "; it raised RuntimeError: " in result.message
+
+
+def test_no_error_is_told():
+    class Shortens(Unchecked):
+        def forward(self, x):
+            return super().forward(x[:, : len(self.pe)])
+
+    result = grade(MODULE, Shortens)
+    assert result.misconception == "cut-off-in-silence"
+    assert "; no error was raised" in result.message
+
+
+def test_a_kind_of_value_error_is_a_value_error():
+    assert grade(MODULE, ErrorOfItsOwn).score == 1.0
+
+
+def test_to_refuse_everything_is_worth_nothing():
+    result = grade(MODULE, AlwaysRefuses)
+    assert (result.score, result.misconception) == (0.0, None)
+    exam = make_exam(MODULE, 0)
+    outcomes = [run_case(exam.task, AlwaysRefuses, case) for case in exam.cases]
+    number = next(n for n, case in enumerate(exam.cases) if case.refused)
+    assert "raises in every case" in find_fault(exam, number, outcomes)
+
+
+def test_the_stubs_own_error_is_no_value_error():
+    result = grade(MODULE, Unfinished)
+    assert result.passed == result.total - 2
+
+
+# --- what is told ----------------------------------------------------------------------------
+
+
+class Parameter(Positional):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__(d_model, max_len, dropout)
+        self.weight = nn.Parameter(torch.zeros(d_model))
+
+
+class Shuffled(Positional):
+    def forward(self, x):
+        self.refuse(x)
+        rows = torch.stack([self.pe[: x.shape[1]].roll(n, 0) for n in range(len(x))])
+        return self.dropout(x + rows)
+
+
+class DropsHalf(Positional):
+    def forward(self, x):
+        self.refuse(x)
+        half = x.shape[2] // 2
+        total = x + self.pe[: x.shape[1]]
+        return torch.cat([self.dropout(total[..., :half]), total[..., half:]], dim=-1)
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "said"),
+    [
+        (FREQUENCIES, lambda d_model: 2 * frequencies(d_model), "that of i = 0, should be 1; here"),
+        (FREQUENCIES, lambda d_model: frequencies(d_model) ** 0, "fall from pair to pair"),
+        (FREQUENCIES, lambda d_model: 1 - frequencies(d_model).flip(0), "of i = 0, should be 1"),
+        (FREQUENCIES, lambda d_model: 2 - 1 / frequencies(d_model), "should be above 0; here"),
+        (FREQUENCIES, lambda d_model: frequencies(d_model).long(), "expected a floating dtype, re"),
+        (TABLE, lambda *sizes: table(*sizes) + 1, "at position 0 all angles are 0"),
+        (TABLE, lambda *sizes: table(*sizes).round(), "columns 0 and 1 should be the sine and"),
+        (TABLE, lambda *sizes: table(*sizes).long(), "expected dtype float32, received int64"),
+        (SHIFT, lambda *sizes: 2 * shift(*sizes), "M_k @ PE(p) should be PE(p + k); for k = 1 and"),
+        (SHIFT, lambda *sizes: shift(*sizes) * math.nan, "holds NaN"),
+        (MODULE, Parameter, "training would change `weight`, which is a parameter of the module"),
+        (MODULE, Shuffled, "what is added to the first sequence of the batch is not"),
+        (MODULE, DropsHalf, "dropout is applied to the sum; here the result holds"),
+        (
+            BUG,
+            lambda positions, d_model: encode(positions, d_model) * 0.9,
+            "position 0 has [0, 0.9",
+        ),
+    ],
+)
+def test_a_wrong_answer_is_told_in_words(task, answer, said):
+    result = grade(task, answer)
+    assert said in result.message
+    assert result.score < 1.0
+
+
+def test_the_first_line_of_a_mistake_does_not_give_the_bug_away():
+    material = report.load_material("positions")
+    message = grade(BUG, material.bug_as_given).message
+    assert message.startswith("positions.find_the_bug: 0 of ")
+    assert "Likely mistake: the bug is still in it." in message
+    assert "10000" not in message.split("First failing case")[0]
+
+
+def test_frequencies_that_do_not_fall_evenly_are_told():
+    said = reference.falls_evenly(Case("", {}), {"frequencies": 1 / np.arange(1, 4)})
+    assert said is not None
+    assert "by the same factor; here by factors from 0.5 to 0.6667" in said
+
+
+# --- what may and may not be called ----------------------------------------------------------
+
+
+class Inherits(package.SinusoidalPositions):
+    pass
+
+
+class Holds(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.inner = package.make_positions("sinusoidal", d_model, max_len, dropout)
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "name"),
+    [
+        (FREQUENCIES, package.frequencies, "positions.frequencies"),
+        (
+            FREQUENCIES,
+            lambda d_model: package.sinusoidal_encoding(2, d_model)[1, ::2].asin(),
+            "positions.frequencies",
+        ),
+        (TABLE, package.sinusoidal_encoding, "positions.sinusoidal_encoding"),
+        (
+            TABLE,
+            lambda num_positions, d_model: (
+                package.SinusoidalPositions(d_model, num_positions).table
+            ),
+            "positions.SinusoidalPositions",
+        ),
+        (SHIFT, package.shift_matrix, "positions.shift_matrix"),
+        (MODULE, package.SinusoidalPositions, "positions.SinusoidalPositions"),
+        (MODULE, Inherits, "positions.SinusoidalPositions"),
+        (MODULE, Holds, "positions.SinusoidalPositions"),
+        (BUG, reference.encode_positions, "checks.positions.encode_positions"),
+        (
+            BUG,
+            lambda positions, d_model: package.sinusoidal_encoding(5000, d_model)[positions],
+            "positions.sinusoidal_encoding",
+        ),
+    ],
+)
+def test_the_piece_itself_is_refused(task, answer, name):
+    result = grade(task, answer)
+    assert (result.score, result.misconception) == (0.0, None)
+    assert f"{name}, which this task asks you to do without" in result.message
+
+
+def test_pieces_of_earlier_tasks_are_welcome():
+    def with_frequencies(num_positions, d_model):
+        angles = torch.arange(num_positions)[:, None] * package.frequencies(d_model)
+        return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1).float()
+
+    assert grade(TABLE, with_frequencies).score == 1.0
+
+
+# --- forged results --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trainable", [[1], 3, None, "weight", {"weight": 2}])
+def test_names_that_are_none_are_turned_away(trainable):
+    outcome = Outcome(**{**Outcome().as_plain(), "trainable": trainable})
+    assert not outcome.is_well_formed()
+
+
+@pytest.mark.parametrize("fault", ["refused", "returned", "built", "raised", "unsolved", "x"])
+def test_a_forged_fault_is_worth_nothing(fault):
+    for key in ALL:
+        exam = make_exam(key, 0)
+        outcomes = [Outcome(fault=fault)] * len(exam.cases)
+        assert all(find_fault(exam, number, outcomes) for number in range(len(outcomes)))
