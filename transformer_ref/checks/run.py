@@ -14,7 +14,7 @@ import sys
 import sysconfig
 import traceback
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
@@ -357,7 +357,7 @@ def _own_line(error: BaseException) -> str:
     return ""
 
 
-def _as_call(settings: dict[str, float]) -> str:
+def _as_call(settings: Mapping[str, float]) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 

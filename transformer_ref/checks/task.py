@@ -38,7 +38,7 @@ class Case:
 
     name: str
     arguments: dict[str, Any]
-    settings: dict[str, float] = field(default_factory=dict)
+    settings: Mapping[str, float] = field(default_factory=dict)
     weights: Arrays = field(default_factory=dict)
     layout: str = "contiguous"
     device: str = "cpu"
