@@ -1,0 +1,309 @@
+"""The assignment "embeddings": its answers against the package, and what its checks say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from transformer_ref import embeddings as package
+from transformer_ref import word2vec
+from transformer_ref.checks import embeddings as reference
+from transformer_ref.checks import grade
+from transformer_ref.checks.judge import find_fault, find_misconception, make_exam
+from transformer_ref.checks.registry import all_tasks
+from transformer_ref.checks.run import run_case
+
+ONE_HOT = "embeddings.one_hot"
+EMBED = "embeddings.embed"
+SKIPGRAM = "embeddings.skipgram_pairs"
+CBOW = "embeddings.cbow_examples"
+LOSS = "embeddings.negative_sampling_loss"
+NEIGHBOURS = "embeddings.nearest_neighbours"
+TIED = "embeddings.tied_logits"
+PRETRAINED = "embeddings.embedding_from_pretrained"
+BUG = "embeddings.find_the_bug"
+TASKS = [key for key in all_tasks() if key.startswith("embeddings.")]
+
+
+# --- the answers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_hot_rows_are_those_of_torch_and_look_rows_up(seed):
+    for case in make_exam(ONE_HOT, seed).cases:
+        ids = torch.from_numpy(case.arguments["ids"])
+        rows = reference.one_hot(ids, case.arguments["vocab_size"])
+        assert torch.equal(rows, F.one_hot(ids, case.arguments["vocab_size"]).float())
+        weight = torch.randn(case.arguments["vocab_size"], 4)
+        product = rows @ weight * 2.0
+        torch.testing.assert_close(reference.embed(ids, weight), product)
+
+
+def test_the_look_up_is_that_of_the_package():
+    embedding = package.TokenEmbedding(7, 6, pad_id=None)
+    ids = torch.randint(7, (2, 5))
+    torch.testing.assert_close(embedding(ids), reference.embed(ids, embedding.weight))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_windows_are_those_of_the_package(seed):
+    for case in make_exam(SKIPGRAM, seed).cases:
+        ids, window = case.arguments["ids"], case.arguments["window"]
+        words = torch.tensor(ids, dtype=torch.int64)
+        sentence, reach = torch.zeros_like(words), torch.full_like(words, window)
+        contexts, mask = word2vec.context_windows(words, sentence, reach)
+        kept = [row[seen].tolist() for row, seen in zip(contexts, mask, strict=True)]
+        examples = [pair for pair in zip(kept, ids, strict=True) if pair[0]]
+        assert reference.cbow_examples(ids, window) == examples
+        pairs = [(center, each) for context, center in examples for each in context]
+        assert reference.skipgram_pairs(ids, window) == pairs
+
+
+def test_the_first_loss_of_an_untrained_model_tells_the_bug():
+    """As the exercise says: ln V without the bug, sqrt(D) and more with it."""
+    torch.manual_seed(0)
+    ids, weight = torch.randint(1000, (8, 33)), torch.randn(1000, 256) / 256
+    logits = reference.language_model(ids[:, :-1], weight, torch.zeros(32, 256)).flatten(0, 1)
+    labels = ids[:, 1:].flatten()
+    assert abs(F.cross_entropy(logits, labels) - math.log(1000)) < 0.1
+    assert F.cross_entropy(16 * logits, labels) > 15.5
+    assert torch.equal(logits.argmax(-1), ids[:, :-1].flatten())
+
+
+# --- the cases -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_neighbours_are_far_enough_apart_to_be_told(seed):
+    for case in make_exam(NEIGHBOURS, seed).cases:
+        weight = case.arguments["weight"].astype(np.float64)
+        unit = weight / np.linalg.norm(weight, axis=1, keepdims=True)
+        cosines = np.sort(unit @ unit[case.arguments["token_id"]])
+        assert np.diff(cosines).min() > 1e-3
+        assert 1 <= case.arguments["k"] < len(weight)
+
+
+@pytest.mark.parametrize("key", [EMBED, LOSS, TIED, BUG])
+def test_gradients_dtypes_and_layouts_are_tried(key):
+    cases = make_exam(key, 1).cases
+    assert {case.dtype for case in cases} == {"float32", "float64"}
+    assert any(case.layout == "strided" for case in cases)
+    assert sum(case.cotangent is not None for case in cases) >= 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_products_of_the_loss_reach_200(seed):
+    sizes = set()
+    for case in make_exam(LOSS, seed).cases:
+        center = case.arguments["center"]
+        product = (center * case.arguments["positive"]).sum(-1)
+        drawn = (center[:, None] * case.arguments["negatives"]).sum(-1)
+        if "products of" in case.name:
+            np.testing.assert_allclose(np.abs(product), 200.0, rtol=1e-4)
+            assert 130 < np.abs(drawn).min() <= np.abs(drawn).max() < 200.1
+            sizes.add((product[0] > 0, drawn[0, 0] > 0))
+        else:
+            assert np.abs(drawn).max() < 30
+    assert len(sizes) == 4
+
+
+@pytest.mark.parametrize("seed", range(100, 104))
+@pytest.mark.parametrize("key", TASKS)
+def test_every_misconception_names_itself_in_every_exam(key, seed):
+    exam = make_exam(key, seed)
+    for entry in exam.task.misconceptions:
+        for wrong in entry.wrong:
+            outcomes = [run_case(exam.task, wrong, case) for case in exam.cases]
+            reasons = [find_fault(exam, n, outcomes) for n in range(len(outcomes))]
+            assert any(reasons), entry.key
+            found = find_misconception(exam, outcomes, reasons)
+            assert found is not None, entry.key
+            assert found.key == entry.key
+
+
+# --- what is told ----------------------------------------------------------------------------
+
+
+def loss_of(center, positive, negatives, log=F.logsigmoid):
+    real = (center * positive).sum(-1)
+    return -(log(real) + log(-(negatives @ center[..., None])[..., 0]).sum(-1)).mean()
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "said"),
+    [
+        (
+            ONE_HOT,
+            lambda ids, vocab_size: torch.eye(vocab_size)[ids].long(),
+            "expected dtype float32, received int64",
+        ),
+        (
+            ONE_HOT,
+            lambda ids, vocab_size: torch.ones(*ids.shape, vocab_size),
+            "each row should hold a single one and zeros; that of `ids[0]` holds",
+        ),
+        (
+            ONE_HOT,
+            lambda ids, vocab_size: torch.zeros(*ids.shape, vocab_size),
+            "holds 0 numbers that are not zero",
+        ),
+        (SKIPGRAM, lambda ids, window: [(1,)], "`pairs[0]` is a tuple of 1, expected tuple[int"),
+        (SKIPGRAM, lambda ids, window: [(1.0, 2)], "`pairs[0][0]` is a float, expected int"),
+        (SKIPGRAM, lambda ids, window: [], "your answer has 0 pairs, expected 4"),
+        (SKIPGRAM, lambda ids, window: {(1, 2)}, "`pairs` is a set"),
+        (SKIPGRAM, lambda ids, window: None, "is a `return` missing?"),
+        (CBOW, lambda ids, window: [([], 1)], "`examples[0]` should be (["),
+        (CBOW, lambda ids, window: [(1, [2])], "`examples[0][0]` is an int, expected list[int]"),
+        (
+            LOSS,
+            lambda center, positive, negatives: loss_of(
+                center, positive, negatives, lambda x: torch.log(torch.sigmoid(x))
+            ),
+            "the loss is inf: a sigmoid was rounded to 0 or 1",
+        ),
+        (NEIGHBOURS, lambda weight, token_id, k: [token_id], "the token itself"),
+        (NEIGHBOURS, lambda weight, token_id, k: [-7], "-7 is no id: there are"),
+        (
+            NEIGHBOURS,
+            lambda weight, token_id, k: torch.arange(k),
+            "a tensor of shape (1,), expected list[int]",
+        ),
+        (PRETRAINED, lambda vectors, trainable, pad_id: None, "is a `return` missing?"),
+        (
+            PRETRAINED,
+            lambda vectors, trainable, pad_id: vectors,
+            "expected an nn.Embedding, received a tensor of shape",
+        ),
+        (
+            PRETRAINED,
+            lambda vectors, trainable, pad_id: nn.Embedding.from_pretrained(vectors),
+            "`rows_after_a_step`[0, 0:4]: expected",
+        ),
+    ],
+)
+def test_the_first_difference_is_told(task, answer, said):
+    result = grade(task, answer)
+    assert result.score < 1.0
+    assert said in result.message, result.message
+
+
+def test_a_loss_with_an_infinite_gradient_is_told():
+    """Values are right: where() chooses the finite branch, and its gradient is NaN."""
+
+    def log_sigmoid(x):
+        return torch.where(x > -80, torch.log(torch.sigmoid(x)), x)
+
+    result = grade(LOSS, lambda center, positive, negatives: loss_of(
+        center, positive, negatives, log_sigmoid
+    ))  # fmt: skip
+    assert result.score < 1.0
+    assert "the gradient of `center`" in result.message
+
+
+def test_a_pair_may_be_a_list():
+    def answer(ids, window):
+        return [[a, b] for a, b in reference_free_pairs(ids, window)]
+
+    assert grade(SKIPGRAM, answer).score == 1.0
+
+
+def reference_free_pairs(ids, window):
+    places = range(len(ids))
+    return [(ids[i], ids[j]) for i in places for j in places if 0 < abs(i - j) <= window]
+
+
+# --- modules that are returned ---------------------------------------------------------------
+
+
+class Liar(nn.Embedding):
+    """Shows one thing and trains another."""
+
+    def forward(self, ids):
+        raise RuntimeError("no")
+
+
+class NoWeight(nn.Embedding):
+    weight = property(lambda self: 3)
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (lambda vectors: Liar.from_pretrained(vectors), "it raised RuntimeError: no"),
+        (lambda vectors: nn.Embedding, "received a type"),
+        (lambda vectors: nn.Linear(2, 2), "received a Linear"),
+        (lambda vectors: nn.Embedding(0, 3), "expected shape"),
+        (lambda vectors: object.__new__(NoWeight), "TypeError"),
+        (lambda vectors: object.__new__(nn.Embedding), "AttributeError"),
+    ],
+)
+def test_whatever_is_returned_for_a_module_is_judged(returned, said):
+    result = grade(PRETRAINED, lambda vectors, trainable, pad_id: returned(vectors))
+    assert result.score == 0.0
+    assert said in result.message, result.message
+
+
+def test_a_module_that_shares_memory_does_not_change_the_arguments():
+    def answer(vectors, trainable, pad_id):
+        return nn.Embedding.from_pretrained(vectors, freeze=not trainable, padding_idx=pad_id)
+
+    assert grade(PRETRAINED, answer).score == 1.0
+
+
+# --- what may and may not be called ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "name"),
+    [
+        (ONE_HOT, lambda ids, vocab_size: F.one_hot(ids, vocab_size).float(), "functional.one_hot"),
+        (
+            ONE_HOT,
+            lambda ids, vocab_size: torch._C._nn.one_hot(ids, vocab_size).float(),
+            "torch.nn.functional.one_hot",
+        ),
+        (ONE_HOT, reference.one_hot, "embeddings.one_hot"),
+        (EMBED, reference.embed, "embeddings.embed"),
+        (EMBED, lambda ids, weight: package.TokenEmbedding(*weight.shape)(ids), "TokenEmbedding"),
+        (SKIPGRAM, reference.skipgram_pairs, "skipgram_pairs"),
+        (CBOW, reference.cbow_examples, "cbow_examples"),
+        (LOSS, word2vec.negative_sampling_loss, "negative_sampling_loss"),
+        (NEIGHBOURS, reference.nearest_neighbours, "nearest_neighbours"),
+        (TIED, package.tied_logits, "tied_logits"),
+        (PRETRAINED, reference.embedding_from_pretrained, "embedding_from_pretrained"),
+        (BUG, reference.language_model, "language_model"),
+    ],
+)
+def test_the_piece_itself_is_refused(task, answer, name):
+    result = grade(task, answer)
+    assert (result.score, result.misconception) == (0.0, None)
+    assert f"{name}, which this task asks you to do without" in result.message
+
+
+@pytest.mark.parametrize(
+    ("task", "answer"),
+    [
+        (EMBED, lambda ids, weight: F.one_hot(ids, len(weight)).to(weight) @ weight
+         * math.sqrt(weight.shape[1])),
+        (SKIPGRAM, lambda ids, window: [
+            (c, each) for context, c in reference.cbow_examples(ids, window) for each in context
+        ]),
+        (TIED, F.linear),
+        (BUG, lambda ids, weight, positions: reference.tied_logits(
+            F.layer_norm(reference.embed(ids, weight) + positions, weight.shape[1:]), weight
+        )),
+    ],
+)  # fmt: skip
+def test_earlier_pieces_are_welcome(task, answer):
+    result = grade(task, answer)
+    assert result.score == 1.0, result.message
+
+
+def test_torch_can_be_asked_for_one_hot_rows_afterwards():
+    grade(ONE_HOT, lambda ids, vocab_size: F.one_hot(ids, vocab_size).float())
+    assert F.one_hot(torch.tensor([1]), 2).tolist() == [[0, 1]]
