@@ -22,7 +22,7 @@ export TORCH_INDEX
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve test lab format notebooks exercises lint lock train bench \
-        multi30k grader-report mutation linkcheck clean
+        multi30k sequences grader-report mutation linkcheck clean
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -73,6 +73,9 @@ bench: $(READY) ## measure speed against peers and write the results
 
 multi30k: $(READY) ## train German to English for an hour and write the scores (DATA=folder)
 	@$(RUN) -m benchmarks.multi30k $(if $(DATA),--data "$(DATA)") $(ARGS)
+
+sequences: $(READY) ## train the copying models of the chapter on sequences for five minutes
+	@$(RUN) -m benchmarks.sequences
 
 grader-report: $(READY) ## print how often the checks are wrong, task by task
 	@$(RUN) -m transformer_ref.checks.report $(ARGS)
