@@ -232,6 +232,17 @@ def test_a_wrong_answer_is_told_in_words(task, answer, said):
     assert result.score < 1.0
 
 
+def test_a_trained_table_is_worth_part_of_the_points():
+    class Trained(Positional):
+        def __init__(self, d_model, max_len, dropout):
+            super().__init__(d_model, max_len, dropout)
+            self.pe = nn.Parameter(self._buffers.pop("pe"))
+
+    result = grade(MODULE, Trained)
+    assert (result.score, result.misconception) == (0.5, "table-is-trained")
+    assert "training would change `pe`" in result.message
+
+
 def test_the_first_line_of_a_mistake_does_not_give_the_bug_away():
     material = report.load_material("positions")
     message = grade(BUG, material.bug_as_given).message

@@ -186,7 +186,8 @@ def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
         reason = _wrong_form(exam.task, name, case, outcome, expected)
         if reason:
             return reason
-    if exam.task.nothing_to_learn and outcome.trainable:
+    # In some cases only: the rest is worth its points.
+    if case.cotangent is not None and exam.task.nothing_to_learn and outcome.trainable:
         return f"training would change `{outcome.trainable[0]}`, which is a parameter of the module"
     for said in exam.task.properties:
         reason = said(case, outcome.values) or ""

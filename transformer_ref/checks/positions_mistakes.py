@@ -585,6 +585,13 @@ def _one_row_of_blocks(offset: int, d_model: int) -> Tensor:
     return torch.cat(tuple(_not_laid_out(offset, d_model)), dim=1)
 
 
+def _overlapping(offset: int, d_model: int) -> Tensor:
+    matrix = torch.zeros(d_model, d_model, dtype=torch.float64)
+    for row, block in enumerate(_not_laid_out(offset, d_model)):
+        matrix[row : row + 2, row : row + 2] = block
+    return matrix
+
+
 def _off_diagonal(offset: int, d_model: int) -> Tensor:
     if abs(offset) >= d_model:
         return torch.zeros(d_model, d_model, dtype=torch.float64)
@@ -703,6 +710,12 @@ SHIFT = (
         "The result is (D, D), zero outside the blocks. Look at torch.block_diag, or fill a matrix "
         "of zeros.",
         (_not_laid_out, _one_row_of_blocks),
+    ),
+    Misconception(
+        "blocks-overlap",
+        "the blocks overlap: block i stands at rows and columns i and i + 1",
+        "A block is two rows high, so that the next one starts two rows further down.",
+        (_overlapping,),
     ),
     Misconception(
         "one-block-only",

@@ -751,6 +751,15 @@ def w_shift_strip(offset, d_model):
     return torch.hstack(list(w_shift_stack(offset, d_model)))
 
 
+def w_shift_overlap(offset, d_model):
+    m = torch.zeros(d_model, d_model)
+    for i in range(d_model // 2):
+        angle = offset / 10000 ** (2 * i / d_model)
+        m[i, i] = m[i + 1, i + 1] = math.cos(angle)
+        m[i, i + 1], m[i + 1, i] = math.sin(angle), -math.sin(angle)
+    return m
+
+
 def w_shift_first_block(offset, d_model):
     c, s = math.cos(offset), math.sin(offset)
     return torch.tensor([[c, s], [-s, c]])
@@ -1418,6 +1427,7 @@ WRONG = {
         ("moves-features", w_shift_off_diagonal),
         ("blocks-not-on-the-diagonal", w_shift_stack),
         ("blocks-not-on-the-diagonal", w_shift_strip),
+        ("blocks-overlap", w_shift_overlap),
         ("one-block-only", w_shift_first_block),
     ],
     "positions.PositionalEncoding": [
