@@ -2,8 +2,8 @@
 
 It names the execution cache after the package, switches on the repository's buttons when there is
 a repository, folds the answers in solutions, puts a download link on exercises, loads the scripts
-of figures that move where they stand, keeps signatures parsable, and refuses figures without alt
-text and modules without an API page.
+of figures that move where they stand, keeps printed lines and signatures whole, and refuses figures
+without alt text and modules without an API page.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from myst_nb.core import render
+from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
@@ -128,6 +130,25 @@ def require_api_pages(app: Sphinx, env: BuildEnvironment) -> None:
             )
 
 
+def join_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Join what a cell printed, as it came; the pieces are those of the kernel's clock.
+
+    myst-nb merges them too (nb_merge_streams), but ends each piece with a new line, so that the
+    lines of a page would depend on when the kernel sent them.
+    """
+    joined: list[NotebookNode] = []
+    streams: dict[str, NotebookNode] = {}
+    for output in outputs:
+        name = output.get("name") if output["output_type"] == "stream" else None
+        if name in streams:
+            streams[name]["text"] += output["text"]
+            continue
+        if name is not None:
+            streams[name] = output = NotebookNode(output)
+        joined.append(output)
+    return joined
+
+
 def readable_defaults(
     app: Sphinx,
     what: str,
@@ -192,6 +213,8 @@ def is_thebe_script(script: Any) -> bool:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the functions above to Sphinx's events."""
+    merge = render.coalesce_streams
+    render.coalesce_streams = lambda outputs: merge(join_streams(outputs))
     app.connect("config-inited", name_execution_cache)
     app.connect("config-inited", switch_repository_links)
     app.connect("source-read", prepare_notebook)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
+from nbformat.v4 import new_output
 
 from tools import book_extension, build_book, inputs
 
@@ -193,3 +194,14 @@ def test_leaving_out_the_solutions_takes_one_line() -> None:
     named = [line for line in lines if "solutions/" in line and not line.lstrip().startswith("#")]
     # None where an instructor has removed it.
     assert [line.lstrip()[:21] for line in named] in ([], ["- { caption: Solution"])
+
+
+def test_a_line_that_came_in_two_pieces_is_one_line() -> None:
+    def piece(text: str, name: str = "stdout") -> Any:
+        return new_output("stream", name=name, text=text)
+
+    picture = new_output("display_data")
+    outputs = [piece("one "), piece("aside\n", "stderr"), picture, piece("line\n\nafter\n")]
+    found = book_extension.join_streams(outputs)
+    assert [output.get("text") for output in found] == ["one line\n\nafter\n", "aside\n", None]
+    assert outputs[0].text == "one "
