@@ -213,8 +213,9 @@ def is_thebe_script(script: Any) -> bool:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the functions above to Sphinx's events."""
-    merge = render.coalesce_streams
-    render.coalesce_streams = lambda outputs: merge(join_streams(outputs))
+    myst_nb: Any = render  # there is no option for this
+    merge = myst_nb.coalesce_streams
+    myst_nb.coalesce_streams = lambda outputs: merge(join_streams(outputs))
     app.connect("config-inited", name_execution_cache)
     app.connect("config-inited", switch_repository_links)
     app.connect("source-read", prepare_notebook)
