@@ -138,7 +138,7 @@ class MultiHeadAttention(nn.Module):
     """H attentions side by side, each in its own K = D/H dimensions.
 
     Args:
-        d_model: D.
+        d_model: D, the features of a vector.
         num_heads: H, divides D.
         dropout: rate for the attention weights.
 

@@ -19,8 +19,8 @@ class TokenEmbedding(nn.Module):
     """Look up a row for each id and multiply it by sqrt(D).
 
     Args:
-        vocab_size: V.
-        d_model: D.
+        vocab_size: V, the number of tokens.
+        d_model: D, the features of a vector.
         pad_id: the row of this id is zero and the look-up gives it no gradient; None for no such
             row.
         init_std: standard deviation of the first rows; None = 1/D.

@@ -33,8 +33,8 @@ class GPTConfig:
     """Every size and choice of a decoder-only model; the defaults are GPT-2's smallest.
 
     Attributes:
-        vocab_size: V.
-        d_model: D.
+        vocab_size: V, the number of tokens.
+        d_model: D, the features of a vector.
         num_heads: H, divides D.
         num_layers: at least 1.
         d_ff: hidden size of the feed-forward networks.

@@ -29,7 +29,7 @@ class FeedForward(nn.Module):
     """Two linear layers with a ReLU between them, the same for every token.
 
     Args:
-        d_model: D.
+        d_model: D, the features of a vector.
         d_ff: size of the hidden layer, 4 D in the paper.
         dropout: rate inside, after the activation.
         activation: "relu" (paper), or "gelu" in its tanh form, as in GPT-2.
@@ -98,7 +98,7 @@ class EncoderLayer(_Block):
     """Self-attention, then the feed-forward network, each inside a residual sum.
 
     Args:
-        d_model: D.
+        d_model: D, the features of a vector.
         num_heads: H, divides D.
         d_ff: hidden size of the feed-forward network.
         dropout: one rate for attention weights, feed-forward and residual sums.
@@ -158,7 +158,7 @@ class DecoderLayer(_Block):
     """Masked self-attention, cross-attention to the memory, feed-forward.
 
     Args:
-        d_model: D.
+        d_model: D, the features of a vector.
         num_heads: H, divides D.
         d_ff: hidden size of the feed-forward network.
         dropout: one rate for attention weights, feed-forward and residual sums.

@@ -32,7 +32,7 @@ class TransformerConfig:
     Attributes:
         src_vocab_size: V of the source.
         tgt_vocab_size: V of the target.
-        d_model: D.
+        d_model: D, the features of a vector.
         num_heads: H, divides D.
         num_encoder_layers: at least 1.
         num_decoder_layers: at least 1.

@@ -135,7 +135,7 @@ class LearnedPositions(nn.Module):
     """Add a trained vector per position to a sequence of embeddings, then apply dropout.
 
     Args:
-        d_model: D.
+        d_model: D, the features of a vector.
         max_len: the longest sequence that may come; later positions have no vector.
         dropout: rate, applied to the sum.
 
@@ -179,7 +179,7 @@ def make_positions(
 
     Args:
         kind: "sinusoidal" or "learned".
-        d_model: D.
+        d_model: D, the features of a vector.
         max_len: the longest sequence that may come.
         dropout: rate, applied to the sum.
 

@@ -110,7 +110,7 @@ def noam_learning_rate(step: int, d_model: int, warmup: int) -> float:
 
     Args:
         step: counts from 1.
-        d_model: D.
+        d_model: D, the features of a vector.
         warmup: steps of the rise; the peak stands at this step.
 
     Returns:
