@@ -145,6 +145,17 @@ def _value_written(ids: Tensor, vocab_size: int) -> Tensor:
     return _one_hot(ids, vocab_size) * ids.unsqueeze(-1)
 
 
+def _one_axis_indexed(ids: Tensor, vocab_size: int) -> Tensor:
+    rows = torch.zeros(len(ids), vocab_size, device=ids.device)
+    rows[torch.arange(len(ids), device=ids.device), ids] = 1.0
+    return rows
+
+
+def _one_axis_scattered(ids: Tensor, vocab_size: int) -> Tensor:
+    rows = torch.zeros(ids.shape[0], vocab_size, device=ids.device)
+    return rows.scatter_(1, ids.unsqueeze(1), 1.0)
+
+
 ONE_HOT = (
     Misconception(
         "wrong-dtype",
@@ -189,6 +200,14 @@ ONE_HOT = (
         "the axes of the ids have become one",
         "A batch stays a batch: (B, T) gives (B, T, V). Bring the shape back.",
         (lambda ids, vocab_size: _one_hot(ids.flatten(), vocab_size),),
+    ),
+    Misconception(
+        "one-axis-only",
+        "ids with more than one axis are not taken",
+        "A batch (B, T) is as good as a row (T,). Look for len(ids) and for a fixed number of "
+        "axes; count axes from the end, and use ids.shape.",
+        (_one_axis_indexed, _one_axis_scattered),
+        r"[Ss]hape mismatch|same number of dimensions|could not be broadcast|only one element",
     ),
     Misconception(
         "all-ids-in-each-row",
@@ -317,6 +336,13 @@ EMBED = (
         ),
     ),
     Misconception(
+        "integer-one-hot",
+        "the one-hot rows are integers, and the matrix is not",
+        "A product wants one dtype: F.one_hot gives int64, which has to become that of the weight.",
+        (lambda ids, weight: F.one_hot(ids, len(weight)) @ weight * _root(weight),),
+        r"same dtype.*long|expected scalar type Long",
+    ),
+    Misconception(
         "indices-times-matrix",
         "the matrix is multiplied with the ids themselves",
         "An id is a name and not an amount. What the matrix can be multiplied with is the one-hot "
@@ -326,7 +352,7 @@ EMBED = (
             lambda ids, weight: weight @ ids.to(weight.dtype) * _root(weight),
             lambda ids, weight: _looked_up(ids, weight) * ids.unsqueeze(-1),
         ),
-        NO_PRODUCT + r"|same dtype",
+        NO_PRODUCT,
     ),
     Misconception(
         "columns-for-rows",
@@ -444,14 +470,14 @@ def _pairs(find: Finder = _places) -> Step:
     return wrong
 
 
-def _bags(find: Finder = _places) -> Step:
-    """Return cbow_examples with another way to find the places."""
+def _bags(find: Finder = _places, empty: bool = False) -> Step:
+    """Return cbow_examples with another way to find the places, and perhaps with empty contexts."""
 
     def wrong(ids: Sequence[int], window: int) -> Any:
         return [
             ([ids[context] for context in contexts], ids[center])
             for center, contexts in find(ids, window)
-            if contexts
+            if contexts or empty
         ]
 
     return wrong
@@ -690,7 +716,10 @@ def _centre_taken_out(ids: list[int], window: int) -> Any:
 
 
 CBOW = (
-    *(with_wrong(entry, *map(_bags, finders)) for entry, finders in _TWO_SIDED),
+    *(
+        with_wrong(entry, *(_bags(find, empty) for find in finders for empty in (False, True)))
+        for entry, finders in _TWO_SIDED
+    ),
     Misconception(
         "centre-first",
         "the centre stands before its context",
@@ -701,12 +730,7 @@ CBOW = (
         "empty-contexts-kept",
         "a centre without any neighbour is kept",
         "There is nothing to predict it from. Look at a sentence of one word.",
-        (
-            lambda ids, window: [
-                ([ids[each] for each in contexts], ids[center])
-                for center, contexts in _places(ids, window)
-            ],
-        ),
+        (_bags(empty=True),),
     ),
     Misconception(
         "padded",
@@ -811,8 +835,14 @@ def _log_of_sigmoid(x: Tensor) -> Tensor:
     return torch.log(torch.sigmoid(x))
 
 
-def _log_of_one_minus(center: Tensor, positive: Tensor, negatives: Tensor) -> Tensor:
-    real, drawn = _products(center, positive, negatives)
+def _squeezed(center: Tensor, positive: Tensor, negatives: Tensor) -> tuple[Tensor, Tensor]:
+    return (center * positive).sum(-1), (negatives @ center.unsqueeze(2)).squeeze()
+
+
+def _log_of_one_minus(
+    center: Tensor, positive: Tensor, negatives: Tensor, products: Step = _products
+) -> Tensor:
+    real, drawn = products(center, positive, negatives)
     loss = -torch.sigmoid(real).log() - (1 - torch.sigmoid(drawn)).log().sum(-1)
     return loss.mean()
 
@@ -956,6 +986,17 @@ LOSS = (
                 for make in (_log_of_more, _log_clamped)
             ),
             partial(_loss, log=_cross_entropy),
+        ),
+    ),
+    Misconception(
+        "axis-squeezed-away",
+        "with a single negative its axis is gone, and the sum runs over the batch",
+        "squeeze() without an axis removes every axis of size 1, also that of N or B. Say which "
+        "axis it is.",
+        (
+            partial(_loss, products=_squeezed),
+            partial(_loss, products=_squeezed, log=_log_of_sigmoid),
+            partial(_log_of_one_minus, products=_squeezed),
         ),
     ),
     Misconception(
@@ -1392,6 +1433,13 @@ def _pad_row_zero(vectors: Tensor, pad_id: int | None) -> Tensor:
     return rows
 
 
+def _pad_rows_zero(vectors: Tensor, pad_id: int | None) -> Tensor:
+    """Write zeros without asking for None, which as an index means all rows."""
+    rows = vectors.clone()
+    rows[pad_id] = 0.0
+    return rows
+
+
 def _pad_row_zero_if_true(vectors: Tensor, pad_id: int | None) -> Tensor:
     return _pad_row_zero(vectors, pad_id or None)
 
@@ -1473,6 +1521,7 @@ PRETRAINED = (
         (
             partial(_embedding, rows=_pad_row_zero),
             partial(_embedding, rows=_pad_row_zero, pad=_pad_row_counts),
+            partial(_embedding, rows=_pad_rows_zero),
         ),
     ),
     Misconception(

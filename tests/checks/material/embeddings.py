@@ -166,6 +166,16 @@ def w_hot_in_place(ids, vocab_size):
     return (ids == torch.arange(vocab_size)).float()
 
 
+def w_hot_one_axis(ids, vocab_size):
+    rows = torch.zeros(ids.size(0), vocab_size)
+    rows[range(ids.size(0)), ids] = 1
+    return rows
+
+
+def w_hot_one_axis_scatter(ids, vocab_size):
+    return torch.zeros(len(ids), vocab_size).scatter(1, ids.view(len(ids), -1, 1), 1.0)
+
+
 def m_hot_softened(ids, vocab_size):
     return hot_eye(ids, vocab_size) * 0.9 + 0.1 / vocab_size
 
@@ -283,6 +293,10 @@ def w_embed_float_ids(ids, weight):
 
 def w_embed_e_times_i(ids, weight):
     return torch.matmul(weight, ids.float().to(weight.dtype)) * weight.shape[1] ** 0.5
+
+
+def w_embed_integer_rows(ids, weight):
+    return torch.matmul(F.one_hot(ids, weight.size(0)), weight) * weight.size(1) ** 0.5
 
 
 def w_embed_times_ids(ids, weight):
@@ -841,6 +855,12 @@ def w_cbow_slice_whole(ids, window):
     return out
 
 
+def w_cbow_slice_all(ids, window):
+    return [
+        (ids[i - window : i] + ids[i + 1 : i + 1 + window], center) for i, center in enumerate(ids)
+    ]
+
+
 def w_cbow_full(ids, window):
     return [
         (ids[i - window : i] + ids[i + 1 : i + window + 1], ids[i])
@@ -1165,6 +1185,17 @@ def w_loss_bce_probabilities(center, positive, negatives):
     real, drawn = _dots(center, positive, negatives)
     p = torch.cat([real[:, None], -drawn], 1).sigmoid()
     return F.binary_cross_entropy(p, torch.ones_like(p), reduction="sum") / len(p)
+
+
+def w_loss_squeezed(center, positive, negatives):
+    drawn = torch.bmm(negatives, center.unsqueeze(-1)).squeeze()
+    return (F.softplus(-(center * positive).sum(-1)) + F.softplus(drawn).sum(-1)).mean()
+
+
+def w_loss_squeezed_log(center, positive, negatives):
+    p = torch.sigmoid((center * positive).sum(-1))
+    n = torch.sigmoid((negatives @ center.unsqueeze(-1)).squeeze())
+    return -(torch.log(p) + torch.log(1 - n).sum(-1)).mean()
 
 
 def w_loss_positive_only(center, positive, negatives):
@@ -1800,6 +1831,14 @@ def w_pre_zeroed(vectors, trainable, pad_id):
     return embedding
 
 
+def w_pre_zeroed_none(vectors, trainable, pad_id):
+    embedding = nn.Embedding(*vectors.shape, padding_idx=pad_id)
+    embedding.weight.data = vectors.clone()
+    embedding.weight.data[pad_id] = 0
+    embedding.weight.requires_grad = trainable
+    return embedding
+
+
 def w_pre_zeroed_trained(vectors, trainable, pad_id):
     rows = vectors.clone()
     if pad_id is not None:
@@ -2189,6 +2228,8 @@ WRONG = {
         ("vocabulary-first", w_hot_first_axis),
         ("vocabulary-first", w_hot_swapped),
         ("flattened", w_hot_flat),
+        ("one-axis-only", w_hot_one_axis),
+        ("one-axis-only", w_hot_one_axis_scatter),
         ("all-ids-in-each-row", w_hot_all_columns),
         ("all-ids-in-each-row", w_hot_rows_of_sequence),
         ("one-row-a-sequence", w_hot_bag),
@@ -2207,6 +2248,7 @@ WRONG = {
         ("divided-by-root-d", w_embed_divided),
         ("scaled-by-another-size", w_embed_vocab),
         ("scaled-by-another-size", w_embed_length),
+        ("integer-one-hot", w_embed_integer_rows),
         ("indices-times-matrix", w_embed_float_ids),
         ("indices-times-matrix", w_embed_e_times_i),
         ("indices-times-matrix", w_embed_times_ids),
@@ -2265,6 +2307,7 @@ WRONG = {
         ("wraps-around", w_cbow_negative),
         ("slice-below-zero", w_cbow_slice),
         ("slice-below-zero", w_cbow_slice_whole),
+        ("slice-below-zero", w_cbow_slice_all),
         ("edges-skipped", w_cbow_full),
         ("same-word-lost", w_cbow_same),
         ("contexts-by-distance", w_cbow_nearest),
@@ -2300,6 +2343,8 @@ WRONG = {
         ("logarithm-cut-off", w_loss_eps),
         ("logarithm-cut-off", w_loss_clamp),
         ("logarithm-cut-off", w_loss_bce_probabilities),
+        ("axis-squeezed-away", w_loss_squeezed),
+        ("axis-squeezed-away", w_loss_squeezed_log),
         ("negatives-left-out", w_loss_positive_only),
         ("positive-left-out", w_loss_negatives_only),
         ("not-negated", w_loss_likelihood),
@@ -2378,6 +2423,7 @@ WRONG = {
         ("pad-row-trained", w_pre_no_pad),
         ("pad-row-zeroed", w_pre_zeroed),
         ("pad-row-zeroed", w_pre_zeroed_trained),
+        ("pad-row-zeroed", w_pre_zeroed_none),
         ("pad-id-0-ignored", w_pre_falsy),
         ("pad-id-always-0", w_pre_pad_zero),
         ("new-vectors", w_pre_zeros),
