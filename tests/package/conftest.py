@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
 
 import pytest
 import torch
+from tqdm import tqdm
+
+# Forked processes share tqdm's own lock: one that is killed while it holds it stops all others,
+# as when mutation testing (make mutation) cuts a test off.
+tqdm.set_lock(threading.RLock())
 
 CUDA = pytest.param(
     "cuda",
