@@ -82,3 +82,10 @@ def test_the_model_is_read_in_an_evening():
     assert model <= 900
     assert f"about {round(model, -2):,} lines of code" in README
     assert f"the command line it is about {round(sum(lines.values()), -2):,}" in README
+
+
+def test_the_share_of_noticed_mutants_is_that_of_its_results():
+    modules = json.loads((ROOT / "tests/mutation/results.json").read_text())["modules"]
+    mutants, noticed = (sum(m[key] for m in modules) for key in ("mutants", "noticed"))
+    assert f"in {mutants:,} small ways, of which the tests notice {noticed / mutants:.1%};" in README
+    assert noticed / mutants >= 0.85
