@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.package.bad_input import MODEL_SIZES
 from tests.package.examples import small_config, small_model
 from transformer_ref import (
     GPT,
@@ -121,19 +122,7 @@ CONFIGS: dict[str, Case] = {
         f"{name} must be .. {bad!r}",
     )
     for name, bads in {
-        **dict.fromkeys(
-            (
-                "src_vocab_size",
-                "tgt_vocab_size",
-                "d_model",
-                "num_heads",
-                "num_encoder_layers",
-                "num_decoder_layers",
-                "d_ff",
-                "max_len",
-            ),
-            (0, 1.5),
-        ),
+        **dict.fromkeys(MODEL_SIZES, (0, 1.5)),
         "dropout": (1.0, -0.5),
         "norm": ("middle",),
         "positions": ("rotary",),
