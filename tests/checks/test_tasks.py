@@ -46,7 +46,8 @@ def test_the_cases_are_many_named_apart_and_plain(task):
         assert again.arguments.keys() == case.arguments.keys()
         for name, value in case.arguments.items():
             assert same(again.arguments[name], value, (0.0, 0.0))
-            assert isinstance(value, np.ndarray) or same(plain.copied(value), value, (0.0, 0.0))
+            described = isinstance(value, np.ndarray) or name in task.makers
+            assert described or same(plain.copied(value), value, (0.0, 0.0))
 
 
 @pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_ref.checks.task import Case
+from transformer_ref.checks.task import SAID, Case
 
 UNSTEADY = (
     "the same call gave another result the second time: is something random, as dropout, or "
@@ -23,11 +23,16 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.n
 
 
 def described(arguments: dict[str, Any]) -> list[str]:
-    """Describe arguments: arrays by their shapes, everything else as it is written."""
-    return [
-        f"{name} {value.shape}" if isinstance(value, np.ndarray) else f"{name}={_cut(repr(value))}"
-        for name, value in arguments.items()
-    ]
+    """Describe arguments: arrays by shape, made ones in words, all else as it is written."""
+    return [_described(name, value) for name, value in arguments.items()]
+
+
+def _described(name: str, value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{name} {value.shape}"
+    if isinstance(value, dict) and SAID in value:
+        return f"{name}: {value[SAID]}"
+    return f"{name}={_cut(repr(value))}"
 
 
 def _cut(text: str) -> str:

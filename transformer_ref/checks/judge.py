@@ -186,17 +186,21 @@ def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
         reason = _wrong_form(exam.task, name, case, outcome, expected)
         if reason:
             return reason
+    reason = _wrong_makings(exam.task, outcome, expected)
+    if reason:
+        return reason
     # In some cases only: the rest is worth its points.
     if case.cotangent is not None and exam.task.nothing_to_learn and outcome.trainable:
         return f"training would change `{outcome.trainable[0]}`, which is a parameter of the module"
     for said in exam.task.properties:
-        reason = said(case, outcome.values) or ""
+        reason = said(case, {**outcome.values, **outcome.left, **outcome.noted}) or ""
         if reason:
             return reason
     if not _repeats(exam, case, outcome, outcomes):
         return case.same_because
     return (
         _wrong_values(exam.task.returns, outcome.values, expected.values, tolerance)
+        or _wrong_left(outcome, expected, tolerance)
         or _wrong_gradients(case, outcome, expected, tolerance)
         or _changed_inputs(case, outcome)
     )
@@ -250,6 +254,31 @@ def _wrong_type(name: str, received: Any, form: Any) -> str:
     return f"{plain.placed(name, path)} is {describe(value)}, expected {plain.written(wanted)}"
 
 
+def _wrong_makings(task: Task, outcome: Outcome, expected: Outcome) -> str:
+    """Look for made arguments that cannot be compared; the sender may have been an answer."""
+    if outcome.noted.keys() != expected.noted.keys() or any(
+        plain.misfit(each, task.makers[name].form) for name, each in outcome.noted.items()
+    ):
+        return "it is not known any more how the arguments were used"
+    for name, right in expected.left.items():
+        if name not in outcome.left:
+            return f"`{name}` is missing after the call"
+        if outcome.left[name].shape != right.shape:
+            return (
+                f"`{name}` has another shape after the call: expected {right.shape}, "
+                f"received {outcome.left[name].shape}"
+            )
+    more = outcome.left.keys() - expected.left.keys()
+    return f"`{min(more)}` should not be there after the call" if more else ""
+
+
+def _wrong_left(outcome: Outcome, expected: Outcome, tolerance: Tolerance) -> str:
+    """Compare what the call left in the arguments that were made."""
+    names = tuple(expected.left)
+    said = _wrong_values(names, outcome.left, expected.left, tolerance)
+    return f"the result is right, but after the call {said}" if said else ""
+
+
 def _repeats(exam: Exam, case: Case, outcome: Outcome, outcomes: list[Outcome]) -> bool:
     if case.same_as is None:
         return True
@@ -261,6 +290,9 @@ def _repeats(exam: Exam, case: Case, outcome: Outcome, outcomes: list[Outcome]) 
     return all(
         name in other.values and same(outcome.values[name], other.values[name], tolerance)
         for name in exam.task.returns
+    ) and all(
+        name in other.left and same(each, other.left[name], tolerance)
+        for name, each in outcome.left.items()
     )
 
 
@@ -376,8 +408,9 @@ def _same_leniency(exam: Exam, number: int, ours: Outcome, their: Outcome) -> bo
     if "refused" in (ours.fault, their.fault):
         return False if ours.fault == their.fault else None
     tolerance = exam.task.tolerances[exam.cases[number].dtype]
-    alike = ours.values.keys() == their.values.keys() and all(
-        same(ours.values[name], their.values[name], tolerance) for name in their.values
+    mine, known = _results(ours), _results(their)
+    alike = mine.keys() == known.keys() and all(
+        same(mine[name], known[name], tolerance) for name in known
     )
     return True if alike else None
 
@@ -399,8 +432,9 @@ def _same_mistake(
             same(_filled(one[name]), _filled(other[name]), slack) for name in one
         )
 
-    if not equal(their.values, expected.values):
-        return True if equal(ours.values, their.values) else None
+    mine, known = _results(ours), _results(their)
+    if not equal(known, _results(expected)):
+        return True if equal(mine, known) else None
 
     def traits(outcome: Outcome) -> tuple[object, ...]:
         complete = outcome.gradients.keys() >= expected.gradients.keys()
@@ -409,10 +443,15 @@ def _same_mistake(
 
     if traits(their) == traits(expected) and equal(their.gradients, expected.gradients):
         # A mistake may be too small here to tell, and still too large to pass.
-        as_small = traits(ours) == traits(their) and equal(ours.values, their.values)
+        as_small = traits(ours) == traits(their) and equal(mine, known)
         as_small = as_small and equal(ours.gradients, their.gradients)
         return False if passes or as_small else None
-    return True if traits(ours) == traits(their) and equal(ours.values, their.values) else None
+    return True if traits(ours) == traits(their) and equal(mine, known) else None
+
+
+def _results(outcome: Outcome) -> dict[str, Any]:
+    """Return all that a misconception shows in: what was returned and what was left behind."""
+    return {**outcome.values, **outcome.left}
 
 
 def _filled(array: Any) -> Any:

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from transformer_ref.checks import plain
 from transformer_ref.checks.difference import same
 from transformer_ref.checks.guard import watch
-from transformer_ref.checks.task import Arrays, Case, Outcome, Task
+from transformer_ref.checks.task import Arrays, Case, Made, Outcome, Task
 
 MAX_ELEMENTS = 1_000_000
 MAX_TEXT = 400
@@ -93,8 +93,8 @@ def run_case(
 
 
 def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
-    arguments = {name: _argument(value, case) for name, value in case.arguments.items()}
-    before = {name: _kept(value) for name, value in arguments.items()}
+    arguments, made = _make_arguments(task, case)
+    before = {name: _kept(value) for name, value in arguments.items() if name not in made}
     sources = {
         name: value
         for name, value in arguments.items()
@@ -114,6 +114,10 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
         returned = call(function, arguments)
     finally:
         outcome.changed = [name for name, old in before.items() if not _same(old, arguments[name])]
+        outcome.noted = {name: plain.copied(each.noted()) for name, each in made.items()}
+    for name, each in made.items():
+        for part, tensor in each.left().items():
+            outcome.left[f"{name}.{part}"] = _array(f"{name}.{part}", tensor)
     if task.observe is not None and returned is not None:
         returned = task.observe(returned)
     if task.form is not None:
@@ -126,6 +130,20 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
     if case.cotangent is not None:
         result = _unpack(task.returns, returned)[task.returns[0]]
         outcome.gradients = _gradients(result, sources, case.cotangent)
+
+
+def _make_arguments(task: Task, case: Case) -> tuple[dict[str, Any], dict[str, Made]]:
+    """Make what the answer gets; also, by name, what is no plain data."""
+    arguments: dict[str, Any] = {}
+    made: dict[str, Made] = {}
+    for name, value in case.arguments.items():
+        maker = task.makers.get(name)
+        if maker is None:
+            arguments[name] = _argument(value, case)
+        else:
+            made[name] = maker.make(name, case, arguments)
+            arguments[name] = made[name].value
+    return arguments, made
 
 
 def _argument(value: Any, case: Case) -> Any:

@@ -7,13 +7,16 @@ To add a task: make a :class:`Task` in the module of its slug and list it in tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
+
+# Key of the words for people in the description of an argument that is made beside the answer.
+SAID = "described as"
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Case:
     Attributes:
         name: how a message describes it, e.g. "query (2, 3, 4), float32, no mask".
         arguments: by the stub's names, in the stub's order; what is absent is left out of the call.
-            Arrays become tensors.
+            Arrays become tensors. Where the task has a maker for one, this is its description.
         settings: constructor arguments of a class, by the stub's names; empty for a function.
         weights: what is copied into a built module, by dotted name.
         layout: "contiguous", or "strided" for float tensors whose memory order is another one.
@@ -51,15 +54,22 @@ class Case:
     @property
     def dtype(self) -> str:
         """Name of the floating dtype of the arguments, "float32" or "float64"."""
-        for value in self.arguments.values():
-            if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-                return str(value.dtype)
-        return "float32"
+        floats = (each for each in _arrays(self.arguments) if each.dtype.kind == "f")
+        return next((str(each.dtype) for each in floats), "float32")
 
     @property
     def has_tensors(self) -> bool:
         """Whether any argument is a tensor, so that the device matters."""
-        return any(isinstance(value, np.ndarray) for value in self.arguments.values())
+        return any(True for _ in _arrays(self.arguments))
+
+
+def _arrays(values: Mapping[Any, Any]) -> Iterator[np.ndarray]:
+    """Go through the arrays of arguments and of their descriptions."""
+    for value in values.values():
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, dict) and (SAID in value or SAID in values):
+            yield from _arrays(value)
 
 
 @dataclass
@@ -73,6 +83,8 @@ class Outcome:
         gradients: by argument or weight; one that got none is absent.
         changed: arguments that hold other values after the call.
         trainable: parameters of a module that training would change, those of the case left out.
+        left: what the call left in arguments that were made, such as "model.weight".
+        noted: how those arguments were used, by argument; it explains and is not compared.
         fault: "" or what kept the result from being read: "raised", "returned", "built",
             "unsolved", or "refused" where it is the ValueError that the case asks for.
         error: the fault in words.
@@ -86,6 +98,8 @@ class Outcome:
     gradients: Arrays = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
     trainable: list[str] = field(default_factory=list)
+    left: Arrays = field(default_factory=dict)
+    noted: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
     error: str = ""
     forbidden: str = ""
@@ -101,7 +115,7 @@ class Outcome:
             return False
         names = (*self.changed, *self.trainable)
         texts = (self.fault, self.error, self.forbidden, self.printed, *names)
-        by_name = (self.values, self.dtypes, self.devices, self.gradients)
+        by_name = (self.values, self.dtypes, self.devices, self.gradients, self.left, self.noted)
         if not all(type(each) is str for each in texts):
             return False
         if not all(type(each) is dict for each in by_name):
@@ -111,8 +125,37 @@ class Outcome:
             return False
         return all(
             isinstance(each, np.ndarray) and each.dtype.kind in "biuf"
-            for each in [*numbers.values(), *self.gradients.values()]
+            for each in [*numbers.values(), *self.gradients.values(), *self.left.values()]
         )
+
+
+@dataclass(frozen=True)
+class Made:
+    """An argument that is no plain data, such as a model, made from a description.
+
+    Attributes:
+        value: what the answer gets.
+        left: gives the tensors that the call leaves in it, by name; they are judged.
+        noted: gives in plain data how it was used; a property may speak of it.
+    """
+
+    value: Any
+    left: Callable[[], Mapping[str, Any]] = dict
+    noted: Callable[[], Any] = list
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes an argument beside the answer, in its process.
+
+    Attributes:
+        make: from the argument's name, the case, which holds its description, and the arguments
+            that stand before this one, made.
+        form: type of what it notes.
+    """
+
+    make: Callable[[str, Case, Mapping[str, Any]], Made]
+    form: Any = list
 
 
 @dataclass(frozen=True)
@@ -134,6 +177,7 @@ class Misconception:
     error: str = ""
 
 
+# Of the case, and by name what was returned, what is left in made arguments, and what they note.
 Property = Callable[[Case, Mapping[str, Any]], str | None]
 
 
@@ -159,6 +203,8 @@ class Task:
             answer and may raise ReturnedError; None where the result is judged as it is.
         any_float: whether the result may have any floating dtype.
         nothing_to_learn: whether a module may have no parameter that training would change.
+        makers: of arguments that are no plain data, by name; see
+            :mod:`transformer_ref.checks.made`.
     """
 
     key: str
@@ -178,3 +224,4 @@ class Task:
     observe: Callable[[Any], Any] | None = None
     any_float: bool = False
     nothing_to_learn: bool = False
+    makers: Mapping[str, Maker] = field(default_factory=dict)
