@@ -27,7 +27,8 @@ class Case:
         name: how a message describes it, e.g. "query (2, 3, 4), float32, no mask".
         arguments: by the stub's names, in the stub's order; what is absent is left out of the call.
             Arrays become tensors. Where the task has a maker for one, this is its description.
-        settings: constructor arguments of a class, by the stub's names; empty for a function.
+        settings: constructor arguments of a class, numbers or texts, by the stub's names; empty for
+            a function.
         weights: what is copied into a built module, by dotted name.
         layout: "contiguous", or "strided" for float tensors whose memory order is another one.
         device: where the tensors lie, "cpu" or "cuda".
@@ -41,7 +42,7 @@ class Case:
 
     name: str
     arguments: dict[str, Any]
-    settings: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     weights: Arrays = field(default_factory=dict)
     layout: str = "contiguous"
     device: str = "cpu"
