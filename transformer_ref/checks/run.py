@@ -209,7 +209,7 @@ def find_weight(module: nn.Module, name: str) -> Tensor:
             raise BuildError(f"the module has no layer `{path}`; the stub asks for that name")
     weight = getattr(target, leaf, None)
     if not isinstance(weight, Tensor):
-        raise BuildError(f"`{path}` has no {leaf}; all linear layers here have a weight and a bias")
+        raise BuildError(f"`{path}` has no {leaf}; the layers here have a weight and a bias")
     return weight
 
 
@@ -231,16 +231,28 @@ def call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         kinds = {name: each.kind for name, each in inspect.signature(target).parameters.items()}
     except Exception:
         kinds = {}  # written in C, or unwilling to be looked at
-    only_by_name = {
-        name: value
-        for name, value in arguments.items()
-        if kinds.get(name) is inspect.Parameter.KEYWORD_ONLY
-    }
     if all(kinds.get(name) in _BY_NAME for name in arguments):
         return function(**arguments)
+    only = _only_by_name(kinds, arguments)
     return function(
-        *(value for name, value in arguments.items() if name not in only_by_name), **only_by_name
+        *(value for name, value in arguments.items() if name not in only),
+        **{name: arguments[name] for name in only},
     )
+
+
+def _only_by_name(kinds: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
+    """List what cannot be handed over by position.
+
+    These are what the signature takes by name only, and the last arguments where it has them
+    further behind, as a `norm` behind a dropout that the stub has not.
+    """
+    only = [name for name in arguments if kinds.get(name) is inspect.Parameter.KEYWORD_ONLY]
+    places = {name: place for place, name in enumerate(kinds)}
+    for place, name in reversed(list(enumerate(arguments))):
+        if kinds.get(name) not in _BY_NAME or (name not in only and places[name] <= place):
+            break
+        only += [name] * (name not in only)
+    return only
 
 
 def _unpack(names: tuple[str, ...], returned: Any) -> dict[str, Tensor]:
@@ -375,8 +387,8 @@ def _own_line(error: BaseException) -> str:
     return ""
 
 
-def _as_call(settings: Mapping[str, float]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in settings.items())
+def _as_call(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
 
 
 class _Printed(io.TextIOBase):
