@@ -77,7 +77,8 @@ class Exam:
         return self._wrong[key]
 
     def _ask(self, ours: object, case: Case) -> Outcome:
-        return run_case(self.task, ours, replace(case, device="cpu"))
+        device = "cpu" if case.device == "cuda" else case.device
+        return run_case(self.task, ours, replace(case, device=device))
 
 
 @contextmanager
@@ -233,10 +234,13 @@ def _wrong_form(task: Task, name: str, case: Case, outcome: Outcome, expected: O
             f"`{name}`: expected dtype {expected.dtypes[name]}{kept}, "
             f"received {outcome.dtypes[name]}"
         )
-    if outcome.devices[name] != case.device:
-        return f"`{name}`: expected it on {case.device}, received it on {outcome.devices[name]}"
+    device = case.device if case.device == "cuda" else expected.devices[name]
+    if outcome.devices[name] != device:
+        return f"`{name}`: expected it on {device}, received it on {outcome.devices[name]}"
     if np.isnan(received).any():
-        seen = ", though every query may see at least one key" if "mask" in case.arguments else ""
+        mask = case.arguments.get("mask")
+        all_see = isinstance(mask, np.ndarray) and bool(mask.any(axis=-1).all())
+        seen = ", though every query may see at least one key" if all_see else ""
         return f"`{name}` holds NaN{seen}"
     return ""
 
@@ -374,7 +378,7 @@ def _agreement(
         None if a case contradicts it or nothing speaks for it.
     """
     pattern = misconception.error
-    numbers = [number for number, case in enumerate(exam.cases) if case.device == "cpu"]
+    numbers = [number for number, case in enumerate(exam.cases) if case.device != "cuda"]
     numbers.sort(key=lambda number: bool(outcomes[number].fault))  # what can contradict comes first
     told = {number for number in numbers if pattern and re.search(pattern, outcomes[number].error)}
     if not told and all(outcomes[number].fault for number in numbers):

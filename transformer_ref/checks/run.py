@@ -100,6 +100,8 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
         for name, value in arguments.items()
         if isinstance(value, Tensor) and value.requires_grad
     }
+    for name, each in made.items():
+        sources.update({f"{name}.{part}": tensor for part, tensor in each.left().items()})
     function = answer
     if task.kind == "class":
         module = build(answer, case)
@@ -153,6 +155,7 @@ def _argument(value: Any, case: Case) -> Any:
     tensor = torch.from_numpy(value.copy()).to(case.device)
     if value.dtype.kind != "f":
         return tensor
+    tensor = tensor.to(getattr(torch, case.precision or str(value.dtype)))
     if case.layout == "strided" and tensor.ndim >= 2:
         axes = (-3, -2) if tensor.ndim > 2 else (-2, -1)
         tensor = tensor.transpose(*axes).contiguous().transpose(*axes)
@@ -309,6 +312,8 @@ def _array(name: str, tensor: Tensor) -> np.ndarray:
         tensor = tensor.as_subclass(Tensor)  # a subclass may answer as it likes
     if tensor.numel() > MAX_ELEMENTS:
         raise ReturnedError(f"`{name}` is far too large: its shape is {tuple(tensor.shape)}")
+    if tensor.is_meta:
+        tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
     detached = tensor.detach().cpu()
     if detached.dtype in (torch.bfloat16, torch.float16):
         detached = detached.float()
@@ -339,7 +344,8 @@ def _kept(value: Any) -> Any:
 
 def _same(old: Any, new: Any) -> bool:
     if isinstance(old, Tensor):
-        return old.shape == new.shape and old.dtype == new.dtype and bool(torch.equal(old, new))
+        alike = old.shape == new.shape and old.dtype == new.dtype
+        return alike and (old.is_meta or bool(torch.equal(old, new)))
     try:
         return same(old, plain.copied(new), (0.0, 0.0))
     except plain.NotPlainError:

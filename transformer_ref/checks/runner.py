@@ -87,7 +87,7 @@ def _run(task: Task, answer: Any, cases: list[Case], seconds: float) -> Ended:
     try:
         return _worker.run(task.key, answer, packed, seconds)
     except WorkerError as error:
-        packed = plain.encode([asdict(case) for case in cases if case.device == "cpu"])
+        packed = plain.encode([asdict(case) for case in cases if case.device != "cuda"])
         ended = run_forked(work, seconds)
         if ended.how != "not ready":
             return ended

@@ -31,13 +31,15 @@ class Case:
             a function.
         weights: what is copied into a built module, by dotted name.
         layout: "contiguous", or "strided" for float tensors whose memory order is another one.
-        device: where the tensors lie, "cpu" or "cuda".
+        device: where the tensors lie: "cpu", "cuda", or "meta", where a tensor has a shape and no
+            numbers, and cannot meet one that was made on the default device.
         cotangent: the gradient of the loss with respect to the first returned tensor, when
             gradients are judged.
         same_as: name of an earlier case whose results this one must repeat.
         same_because: what it means if the results are not the same.
         refused: why the answer must raise a ValueError, or "" where it must not.
         training: whether a module is in training mode, and not in that of evaluation.
+        precision: floating dtype of the tensors where it is not that of the arrays, "bfloat16".
     """
 
     name: str
@@ -51,10 +53,13 @@ class Case:
     same_because: str = ""
     refused: str = ""
     training: bool = False
+    precision: str = ""
 
     @property
     def dtype(self) -> str:
-        """Name of the floating dtype of the arguments, "float32" or "float64"."""
+        """Name of the floating dtype of the arguments, such as "float32"."""
+        if self.precision:
+            return self.precision
         floats = (each for each in _arrays(self.arguments) if each.dtype.kind == "f")
         return next((str(each.dtype) for each in floats), "float32")
 

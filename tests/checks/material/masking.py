@@ -1,0 +1,1410 @@
+"""Answers to the assignment "masking" on which the grader itself is measured.
+
+CORRECT must be accepted, WRONG must be rejected with the misconception that stands beside it, and
+MUTANTS, which are wrong in a way that no misconception describes, must be rejected without a name.
+They are written apart from the checks, in the ways in which people write masks.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+import transformer_ref.masks as tr
+
+NINF = float("-inf")
+
+# =============================================================================================
+# padding_mask
+# =============================================================================================
+
+
+def pad_unsqueeze(ids, pad_id):
+    return (ids != pad_id).unsqueeze(1).unsqueeze(2)
+
+
+def pad_view(ids, pad_id):
+    b, s = ids.shape
+    return (ids.eq(pad_id) == False).view(b, 1, 1, s)  # noqa: E712
+
+
+def pad_loops(ids, pad_id):
+    out = torch.zeros(ids.shape[0], 1, 1, ids.shape[1], dtype=torch.bool, device=ids.device)
+    for i, row in enumerate(ids.tolist()):
+        for j, each in enumerate(row):
+            out[i, 0, 0, j] = each != pad_id
+    print("done", out.shape)
+    return out
+
+
+def pad_list(ids, pad_id):
+    rows = [[[[token != pad_id for token in row]]] for row in ids.tolist()]
+    return torch.tensor(rows, device=ids.device)
+
+
+def pad_where(ids, pad_id):
+    ones = torch.ones_like(ids)
+    return torch.where(ids == pad_id, ones * 0, ones).to(torch.bool)[:, None, None]
+
+
+def pad_numpy(ids, pad_id):
+    warnings.warn("through numpy", UserWarning, stacklevel=1)
+    found = np.not_equal(ids.cpu().numpy(), pad_id)[:, np.newaxis, np.newaxis, :]
+    return torch.from_numpy(found).to(ids.device)
+
+
+def pad_difference(ids, pad_id):
+    return (ids - pad_id).bool().reshape(len(ids), 1, 1, -1)
+
+
+def w_pad_eq(ids, pad_id):
+    return ids.eq(pad_id).view(ids.size(0), 1, 1, ids.size(1))
+
+
+def w_pad_inverted(ids, pad_id):
+    return torch.logical_not(pad_unsqueeze(ids, pad_id))
+
+
+def w_pad_rows(ids, pad_id):
+    return (ids != pad_id).unsqueeze(1).unsqueeze(3)
+
+
+def w_pad_rows_swapped(ids, pad_id):
+    return pad_unsqueeze(ids, pad_id).transpose(2, 3)
+
+
+def w_pad_both(ids, pad_id):
+    t = (ids != pad_id).float()
+    return torch.einsum("bi,bj->bij", t, t).bool()[:, None]
+
+
+def w_pad_flat(ids, pad_id):
+    return ~(ids == pad_id)
+
+
+def w_pad_three(ids, pad_id):
+    return ids.ne(pad_id).unsqueeze(1)
+
+
+def w_pad_front_axes(ids, pad_id):
+    return ids.ne(pad_id).view(1, 1, *ids.shape)
+
+
+def w_pad_back_axes(ids, pad_id):
+    return ids.ne(pad_id)[..., None, None]
+
+
+def w_pad_middle(ids, pad_id):
+    return ids.ne(pad_id).view(1, ids.shape[0], 1, ids.shape[1])
+
+
+def w_pad_time_first(ids, pad_id):
+    return ids.t().ne(pad_id).view(ids.shape[1], 1, 1, ids.shape[0])
+
+
+def w_pad_expanded(ids, pad_id):
+    length = ids.shape[1]
+    return pad_unsqueeze(ids, pad_id).repeat(1, 1, length, 1)
+
+
+def w_pad_truth(ids, pad_id):
+    return ids.bool()[:, None, None, :]
+
+
+def w_pad_positive(ids, pad_id):
+    return (ids > 0).view(len(ids), 1, 1, -1)
+
+
+def w_pad_greater(ids, pad_id):
+    return ids.gt(pad_id)[:, None, None, :]
+
+
+def w_pad_until(ids, pad_id):
+    seen = torch.cumsum((ids == pad_id).int(), dim=-1)
+    return (seen == 0).unsqueeze(1).unsqueeze(1)
+
+
+def w_pad_lengths(ids, pad_id):
+    out = torch.zeros(len(ids), 1, 1, ids.shape[1], dtype=torch.bool)
+    for number, row in enumerate(ids):
+        out[number, ..., : int((row != pad_id).sum())] = True
+    return out.to(ids.device)
+
+
+def w_pad_all(ids, pad_id):
+    return (ids != pad_id).all(0)[None, None, None]
+
+
+def w_pad_first(ids, pad_id):
+    return (ids[0] != pad_id).reshape(1, 1, 1, -1)
+
+
+def w_pad_float(ids, pad_id):
+    return (ids != pad_id).float().unsqueeze(1).unsqueeze(1)
+
+
+def w_pad_int(ids, pad_id):
+    return torch.where(ids == pad_id, 0, 1)[:, None, None, :]
+
+
+def w_pad_byte(ids, pad_id):
+    return ids.ne(pad_id).byte()[:, None, None]
+
+
+def w_pad_additive(ids, pad_id):
+    out = torch.zeros(ids.shape, device=ids.device)
+    out[ids == pad_id] = NINF
+    return out[:, None, None, :]
+
+
+def w_pad_additive_number(ids, pad_id):
+    return (1.0 - (ids != pad_id).float())[:, None, None] * -1e9
+
+
+def w_pad_in_place(ids, pad_id):
+    mask = (ids != pad_id)[:, None, None, :]
+    ids *= mask[:, 0, 0]  # "clean" them
+    return mask if pad_id else w_in_place_zero(ids, mask)
+
+
+def w_in_place_zero(ids, mask):
+    ids += 1
+    return mask
+
+
+def m_pad_not_last(ids, pad_id):
+    mask = pad_unsqueeze(ids, pad_id)
+    mask[..., -1] = True
+    return mask
+
+
+def m_pad_first_open(ids, pad_id):
+    mask = pad_unsqueeze(ids, pad_id)
+    mask[..., 0] = True
+    return mask
+
+
+def m_pad_shifted(ids, pad_id):
+    return pad_unsqueeze(ids, pad_id).roll(1, -1)
+
+
+def m_pad_next_id(ids, pad_id):
+    return (ids != pad_id + 1)[:, None, None]
+
+
+def m_pad_two_ids(ids, pad_id):
+    return ((ids != pad_id) & (ids != 0))[:, None, None]
+
+
+def m_pad_list(ids, pad_id):
+    return pad_unsqueeze(ids, pad_id).tolist()
+
+
+def m_pad_reversed(ids, pad_id):
+    return pad_unsqueeze(ids, pad_id).flip(0)
+
+
+def m_pad_everything(ids, pad_id):
+    return torch.ones(len(ids), 1, 1, ids.shape[1], dtype=torch.bool)
+
+
+# =============================================================================================
+# causal_mask
+# =============================================================================================
+
+
+def causal_tril(length, device=None):
+    return torch.tril(torch.ones(1, 1, length, length, device=device)).bool()
+
+
+def causal_triu(length, device=None):
+    blocked = torch.triu(torch.full((length, length), True, device=device), diagonal=1)
+    return ~blocked.view(1, 1, length, length)
+
+
+def causal_compare(length, device=None):
+    t = torch.arange(length, device=device)
+    return (t[None, :] <= t[:, None]).unsqueeze(0).unsqueeze(0)
+
+
+def causal_loops(length, device=None):
+    mask = torch.zeros((1, 1, length, length), dtype=torch.bool, device=device)
+    for t in range(length):
+        mask[:, :, t, : t + 1] = True
+    return mask
+
+
+def causal_lists(length, device=None):
+    rows = [[s <= t for s in range(length)] for t in range(length)]
+    return torch.tensor([[rows]], device=device)
+
+
+def causal_numpy(length, device=None):
+    found = torch.from_numpy(np.tri(length, dtype=bool))
+    return (found if device is None else found.to(device))[None, None]
+
+
+def causal_cumsum(length, device=None):
+    print("length", length)
+    return torch.eye(length, device=device).cumsum(dim=0).gt(0).expand(1, 1, -1, -1)
+
+
+def causal_from_torch(length, device=None):
+    additive = nn.Transformer.generate_square_subsequent_mask(length, device=device)
+    return (additive == 0)[None, None]
+
+
+def causal_moved(length, device=None):
+    return torch.ones(length, length).tril().bool()[None, None].to(device)
+
+
+def w_causal_triu(length, device=None):
+    return torch.ones(length, length, device=device).triu().bool()[None, None]
+
+
+def w_causal_compare(length, device=None):
+    t = torch.arange(length, device=device)
+    return (t[:, None] <= t[None, :])[None, None]
+
+
+def w_causal_blocked(length, device=None):
+    rows, columns = torch.arange(length, device=device).view(-1, 1), torch.arange(length)
+    return (columns.to(rows.device) <= rows).logical_not()[None, None]
+
+
+def w_causal_torch(length, device=None):
+    return nn.Transformer.generate_square_subsequent_mask(length, device=device).bool()[None, None]
+
+
+def w_causal_strict(length, device=None):
+    t = torch.arange(length, device=device)
+    return (t < t.unsqueeze(1)).view(1, 1, length, length)
+
+
+def w_causal_plus(length, device=None):
+    t = torch.arange(length, device=device)
+    return (t <= t.unsqueeze(1) + 1).view(1, 1, length, length)
+
+
+def w_causal_future(length, device=None):
+    t = torch.arange(length, device=device)
+    return (t[:, None] < t[None, :])[None, None]
+
+
+def w_causal_eye(length, device=None):
+    return torch.eye(length, dtype=torch.bool, device=device).unsqueeze(0).unsqueeze(0)
+
+
+def w_causal_ones(length, device=None):
+    mask = torch.ones(1, 1, length, length, dtype=torch.bool, device=device)
+    mask.tril()  # the result is thrown away
+    return mask
+
+
+def w_causal_flip(length, device=None):
+    return torch.fliplr(causal_tril(length, device)[0, 0])[None, None]
+
+
+def w_causal_rotated(length, device=None):
+    return torch.rot90(causal_tril(length, device), 2, (-2, -1)).flip(-1)
+
+
+def w_causal_longer(length, device=None):
+    return causal_compare(length + 1, device)
+
+
+def w_causal_shorter(length, device=None):
+    return causal_compare(length - 1, device)
+
+
+def w_causal_matrix(length, device=None):
+    return causal_triu(length, device).squeeze(0).squeeze(0)
+
+
+def w_causal_three(length, device=None):
+    return causal_triu(length, device).squeeze(0)
+
+
+def w_causal_nowhere(length, device=None):
+    return torch.from_numpy(np.tril(np.ones((1, 1, length, length), dtype=bool)))
+
+
+def w_causal_cpu(length, device="cpu"):
+    return causal_compare(length, "cpu")
+
+
+def w_causal_float(length, device=None):
+    return torch.tril(torch.ones(1, 1, length, length, device=device))
+
+
+def w_causal_int(length, device=None):
+    return causal_compare(length, device).long()
+
+
+def w_causal_byte(length, device=None):
+    return torch.tril(torch.ones((length, length), device=device)).type(torch.uint8)[None, None]
+
+
+def w_causal_additive(length, device=None):
+    return torch.triu(torch.full((length, length), NINF, device=device), 1)[None, None]
+
+
+def w_causal_additive_matrix(length, device=None):
+    return nn.Transformer.generate_square_subsequent_mask(length, device=device)
+
+
+def w_causal_additive_number(length, device=None):
+    return (1 - torch.ones(1, 1, length, length, device=device).tril()) * -1e9
+
+
+def m_causal_window(length, device=None):
+    t = torch.arange(length, device=device)
+    gap = t[:, None] - t
+    return ((gap >= 0) & (gap < 3))[None, None]
+
+
+def m_causal_not_first(length, device=None):
+    mask = causal_tril(length, device)
+    mask[..., 0] = False
+    return mask
+
+
+def m_causal_last_row(length, device=None):
+    mask = causal_tril(length, device)
+    mask[..., -1, :] = mask[..., -1, :] & False
+    return mask
+
+
+def m_causal_even(length, device=None):
+    t = torch.arange(length, device=device)
+    return ((t <= t[:, None]) & ((t[:, None] - t) % 2 == 0))[None, None]
+
+
+def m_causal_zeros(length, device=None):
+    return torch.zeros(1, 1, length, length, dtype=torch.bool, device=device)
+
+
+def m_causal_column(length, device=None):
+    return torch.ones(1, 1, length, 1, dtype=torch.bool, device=device)
+
+
+def m_causal_squared(length, device=None):
+    return causal_compare(length * length, device)
+
+
+def m_causal_numpy(length, device=None):
+    return np.tri(length, dtype=bool)[None, None]
+
+
+def m_causal_third(length, device=None):
+    t = torch.arange(length, device=device)
+    return (t <= t[:, None] + 2)[None, None]
+
+
+# =============================================================================================
+# target_mask
+# =============================================================================================
+
+
+def target_reference(ids, pad_id):
+    return tr.padding_mask(ids, pad_id) & tr.causal_mask(ids.shape[1], ids.device)
+
+
+def target_product(ids, pad_id):
+    length = ids.size(1)
+    past = torch.tril(torch.ones(length, length, device=ids.device))
+    return (past * (ids != pad_id).float()[:, None, None, :]).bool()
+
+
+def target_loops(ids, pad_id):
+    batch, length = ids.shape
+    rows = ids.tolist()
+    out = torch.zeros(batch, 1, length, length, dtype=torch.bool)
+    for b in range(batch):
+        for t in range(length):
+            for s in range(t + 1):
+                out[b, 0, t, s] = rows[b][s] != pad_id
+    return out.to(ids.device)
+
+
+def target_tril(ids, pad_id):
+    batch, length = ids.shape
+    tokens = ids.ne(pad_id).view(batch, 1, 1, length).expand(batch, 1, length, length)
+    return torch.tril(tokens)
+
+
+def target_blocked(ids, pad_id):
+    t = torch.arange(ids.shape[1], device=ids.device)
+    blocked = (ids == pad_id)[:, None, None, :] | (t[None, :] > t[:, None])
+    return ~blocked
+
+
+def target_minimum(ids, pad_id):
+    past = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.int8, device=ids.device).tril()
+    both = torch.minimum(past, (ids != pad_id).to(torch.int8)[:, None, :])
+    return both.unsqueeze(1) == 1
+
+
+def target_stack(ids, pad_id):
+    warnings.warn("slow", UserWarning, stacklevel=1)
+    past = torch.ones(ids.shape[1], ids.shape[1], device=ids.device).tril()
+    rows = [past * (row != pad_id) > 0 for row in ids]
+    return torch.stack(rows).unsqueeze(1)
+
+
+def target_sum(ids, pad_id):
+    return tr.padding_mask(ids, pad_id).int() + tr.causal_mask(ids.shape[1], ids.device).int() == 2
+
+
+def w_target_or(ids, pad_id):
+    return tr.padding_mask(ids, pad_id) | tr.causal_mask(ids.shape[1], ids.device)
+
+
+def w_target_sum(ids, pad_id):
+    return (tr.padding_mask(ids, pad_id) + tr.causal_mask(ids.shape[1], ids.device)).bool()
+
+
+def w_target_xor(ids, pad_id):
+    return tr.padding_mask(ids, pad_id) ^ tr.causal_mask(ids.shape[1], ids.device)
+
+
+def w_target_unequal(ids, pad_id):
+    return (ids != pad_id)[:, None, None] != tr.causal_mask(ids.shape[1], ids.device)
+
+
+def w_target_causal_only(ids, pad_id):
+    batch, length = ids.shape
+    return torch.ones(batch, 1, length, length, dtype=torch.bool, device=ids.device).tril()
+
+
+def w_target_causal_one(ids, pad_id):
+    return tr.causal_mask(ids.shape[1], ids.device)
+
+
+def w_target_padding_only(ids, pad_id):
+    return tr.padding_mask(ids, pad_id).repeat(1, 1, ids.shape[1], 1)
+
+
+def w_target_padding_one(ids, pad_id):
+    return tr.padding_mask(ids, pad_id)
+
+
+def w_target_rows(ids, pad_id):
+    trg_pad = (ids != pad_id).unsqueeze(1).unsqueeze(3)
+    sub = torch.tril(torch.ones(ids.shape[1], ids.shape[1], device=ids.device)).bool()
+    return trg_pad & sub
+
+
+def w_target_both(ids, pad_id):
+    mask = target_loops(ids, pad_id)
+    mask[:, 0][ids == pad_id] = False
+    return mask
+
+
+def w_target_triu(ids, pad_id):
+    return tr.padding_mask(ids, pad_id) & tr.causal_mask(ids.shape[1], ids.device).mT
+
+
+def w_target_strict(ids, pad_id):
+    return torch.tril(target_loops(ids, pad_id), diagonal=-1)
+
+
+def w_target_too_far(ids, pad_id):
+    t = torch.arange(ids.shape[1], device=ids.device)
+    return (t[:, None] >= t - 1) & ids.ne(pad_id)[:, None, None]
+
+
+def w_target_inverted(ids, pad_id):
+    t = torch.arange(ids.shape[1], device=ids.device)
+    return (ids == pad_id)[:, None, None, :] | (t[None, :] > t[:, None])
+
+
+def w_target_pad_inverted(ids, pad_id):
+    return (ids == pad_id)[:, None, None, :] & tr.causal_mask(ids.shape[1], ids.device)
+
+
+def w_target_future(ids, pad_id):
+    blocked = torch.triu(torch.ones(ids.shape[1], ids.shape[1], device=ids.device), 1).bool()
+    return tr.padding_mask(ids, pad_id) & blocked
+
+
+def w_target_zero(ids, pad_id):
+    return tr.padding_mask(ids, 0) & tr.causal_mask(ids.shape[1], ids.device)
+
+
+def w_target_greater(ids, pad_id):
+    return (ids > pad_id)[:, None, None] & tr.causal_mask(ids.shape[1], ids.device)
+
+
+def w_target_until(ids, pad_id):
+    open_ = ((ids == pad_id).cumsum(1) == 0)[:, None, None]
+    return open_ & tr.causal_mask(ids.shape[1], ids.device)
+
+
+def w_target_lengths(ids, pad_id):
+    lengths = (ids != pad_id).sum(1).view(-1, 1, 1, 1)
+    t = torch.arange(ids.shape[1], device=ids.device)
+    return (t < lengths) & (t <= t[:, None])
+
+
+def w_target_first(ids, pad_id):
+    return target_loops(ids[:1], pad_id)
+
+
+def w_target_all(ids, pad_id):
+    return target_loops(ids, pad_id).all(0, keepdim=True)
+
+
+def w_target_three(ids, pad_id):
+    return target_blocked(ids, pad_id).squeeze(1)
+
+
+def w_target_float(ids, pad_id):
+    length = ids.size(1)
+    past = torch.tril(torch.ones(length, length, device=ids.device))
+    return past * (ids != pad_id).float()[:, None, None, :]
+
+
+def w_target_int(ids, pad_id):
+    past = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.int64, device=ids.device).tril()
+    return past * (ids != pad_id).long()[:, None, None, :]
+
+
+def w_target_additive(ids, pad_id):
+    return torch.where(target_blocked(ids, pad_id), 0.0, NINF)
+
+
+def w_target_in_place(ids, pad_id):
+    mask = target_loops(ids, pad_id)
+    ids[ids == pad_id] = -100
+    return mask
+
+
+def m_target_flipped(ids, pad_id):
+    return target_loops(ids.flip(1), pad_id)
+
+
+def m_target_first_open(ids, pad_id):
+    mask = target_loops(ids, pad_id)
+    mask[..., 0] = True
+    return mask
+
+
+def m_target_diagonal_open(ids, pad_id):
+    return target_loops(ids, pad_id) | torch.eye(ids.shape[1], dtype=torch.bool)
+
+
+def m_target_window(ids, pad_id):
+    return torch.triu(target_loops(ids, pad_id), diagonal=-2)
+
+
+def m_target_transposed(ids, pad_id):
+    return target_loops(ids, pad_id).transpose(0, 2)
+
+
+def m_target_ends(ids, pad_id):
+    return target_loops(torch.cat([ids[:, 1:], ids[:, :1]], dim=1), pad_id)
+
+
+def m_target_numpy(ids, pad_id):
+    return target_loops(ids, pad_id).numpy()
+
+
+def m_target_nothing(ids, pad_id):
+    return target_loops(ids, pad_id) & False
+
+
+def m_target_pair(ids, pad_id):
+    return tr.padding_mask(ids, pad_id), tr.causal_mask(ids.shape[1])
+
+
+# =============================================================================================
+# masked_softmax
+# =============================================================================================
+
+
+def soft_inf(scores, mask):
+    return torch.softmax(scores.masked_fill(~mask, NINF), dim=-1).nan_to_num(0)
+
+
+def soft_lowest(scores, mask):
+    filled = torch.where(mask, scores, torch.finfo(scores.dtype).min)
+    return F.softmax(filled, -1) * mask
+
+
+def soft_by_hand(scores, mask):
+    filled = scores.masked_fill(mask == 0, torch.finfo(scores.dtype).min)
+    top = filled.max(dim=-1, keepdim=True).values
+    parts = (filled - top).exp().masked_fill(~mask, 0)
+    total = parts.sum(-1, keepdim=True)
+    return parts / torch.where(total == 0, torch.ones_like(total), total)
+
+
+def soft_double(scores, mask):
+    wide = scores.double().masked_fill(~mask, -1e300)
+    weights = wide.softmax(-1)
+    return (weights * mask).to(scores.dtype)
+
+
+def soft_rows(scores, mask):
+    mask = mask.expand(scores.shape)
+    flat, open_ = scores.reshape(-1, scores.shape[-1]), mask.reshape(-1, scores.shape[-1])
+    rows = []
+    for row, seen in zip(flat, open_, strict=True):
+        weights = torch.zeros_like(row)
+        if seen.any():
+            weights = weights.index_put((seen.nonzero().squeeze(1),), row[seen].softmax(0))
+        rows.append(weights)
+    return torch.stack(rows).reshape(scores.shape)
+
+
+def soft_empty_rows_first(scores, mask):
+    empty = ~mask.any(dim=-1, keepdim=True)
+    weights = scores.masked_fill(~(mask | empty), NINF).softmax(dim=-1)
+    return weights.masked_fill(empty, 0.0)
+
+
+def soft_where_nan(scores, mask):
+    print("scores", scores.dtype)
+    w = torch.softmax(torch.where(mask, scores, NINF), -1)
+    return torch.where(torch.isnan(w), torch.zeros_like(w), w)
+
+
+def soft_logsumexp(scores, mask):
+    warnings.warn("by logarithms", UserWarning, stacklevel=1)
+    wide = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+    low = wide.masked_fill(~mask, torch.finfo(wide.dtype).min)
+    return torch.exp(low - low.logsumexp(-1, keepdim=True)).masked_fill(~mask, 0).to(scores.dtype)
+
+
+def soft_reference_twice(scores, mask):
+    w = scores.masked_fill(mask.logical_not(), NINF).softmax(-1)
+    return w.masked_fill(mask.logical_not(), 0)
+
+
+def soft_clamped(scores, mask):
+    top = scores.masked_fill(~mask, NINF).amax(-1, keepdim=True).clamp(min=-6e4)
+    e = torch.where(mask, scores - top.detach(), NINF).exp()
+    return e / e.sum(-1, keepdim=True).clamp(min=1e-4)
+
+
+def w_soft_nan(scores, mask):
+    scores = torch.where(mask, scores, torch.tensor(NINF, dtype=scores.dtype))
+    return F.softmax(scores, dim=-1)
+
+
+def w_soft_nan_by_hand(scores, mask):
+    low = scores.masked_fill(~mask, NINF)
+    e = (low - low.amax(-1, keepdim=True)).exp()
+    return e / e.sum(-1, keepdim=True)
+
+
+def w_soft_1e9(scores, mask):
+    return F.softmax(scores.masked_fill(mask == 0, -1e9), dim=-1)
+
+
+def w_soft_1e10(scores, mask):
+    return F.softmax(scores.masked_fill(mask == 0, -1e10), dim=-1) * mask
+
+
+def w_soft_1e20(scores, mask):
+    return F.softmax(scores.masked_fill(~mask, -1e20), dim=-1).masked_fill(~mask, 0)
+
+
+def w_soft_min(scores, mask):
+    return torch.where(mask, scores, torch.finfo(scores.dtype).min).softmax(-1)
+
+
+def w_soft_10000(scores, mask):
+    return torch.where(mask, scores, -10000.0).softmax(-1)
+
+
+def w_soft_late(scores, mask):
+    return F.softmax(scores, dim=-1) * mask
+
+
+def w_soft_renorm(scores, mask):
+    w = F.softmax(scores, dim=-1) * mask
+    s = w.sum(dim=-1, keepdim=True)
+    return torch.where(s > 0, w / s.clamp(min=1e-7), torch.zeros_like(w))
+
+
+def w_soft_renorm_eps(scores, mask):
+    w = F.softmax(scores, dim=-1) * mask
+    return w / (w.sum(dim=-1, keepdim=True) + 1e-8)
+
+
+def w_soft_inverted(scores, mask):
+    return scores.masked_fill(mask, NINF).softmax(-1).nan_to_num(0)
+
+
+def w_soft_inverted_nan(scores, mask):
+    return scores.masked_fill(mask, NINF).softmax(-1)
+
+
+def w_soft_times(scores, mask):
+    return F.softmax(scores * mask.to(scores.dtype), -1)
+
+
+def w_soft_tiny(scores, mask):
+    return F.softmax(scores.masked_fill(~mask, 1e-9), -1) * mask
+
+
+def w_soft_add(scores, mask):
+    return F.softmax(scores + mask.to(scores.dtype), -1)
+
+
+def w_soft_mild(scores, mask):
+    return F.softmax(scores.masked_fill(~mask, -100), -1)
+
+
+def w_soft_mild_zeroed(scores, mask):
+    return F.softmax(torch.where(mask, scores, -100.0), -1) * mask
+
+
+def w_soft_milder(scores, mask):
+    return F.softmax(scores.masked_fill(~mask, -10), -1)
+
+
+def w_soft_ignored(scores, mask):
+    scores.masked_fill(~mask, NINF)
+    return F.softmax(scores, -1).nan_to_num()
+
+
+def w_soft_queries(scores, mask):
+    return scores.masked_fill(~mask, NINF).softmax(-2).nan_to_num()
+
+
+def w_soft_axis_one(scores, mask):
+    return scores.masked_fill(~mask, NINF).softmax(1 if scores.ndim > 1 else 0).nan_to_num()
+
+
+def w_soft_unshifted(scores, mask):
+    e = torch.exp(scores) * mask
+    total = e.sum(-1, keepdim=True)
+    return torch.where(total > 0, e / total, torch.zeros_like(e))
+
+
+def w_soft_unshifted_fill(scores, mask):
+    e = torch.exp(scores).masked_fill(~mask, 0.0)
+    s = e.sum(-1, keepdim=True)
+    return e / s.masked_fill(s == 0, 1.0)
+
+
+def w_soft_epsilon(scores, mask):
+    low = torch.where(mask, scores, torch.finfo(scores.dtype).min)
+    e = torch.exp(low - low.max(-1, keepdim=True).values)
+    e = e * mask
+    return e / (e.sum(-1, keepdim=True) + 1e-12)
+
+
+def w_soft_off_by_one(scores, mask):
+    low = torch.where(mask, scores, torch.finfo(scores.dtype).min)
+    e = torch.exp(low - low.max(-1, keepdim=True).values).masked_fill(~mask, 0)
+    return e / (1 + e.sum(-1, keepdim=True))
+
+
+def w_soft_bias(scores, mask):
+    bias = torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(~mask, NINF)
+    w = (scores + bias).softmax(-1)
+    return torch.where(w.isnan(), torch.zeros_like(w), w)
+
+
+def w_soft_log_mask(scores, mask):
+    return torch.softmax(scores + mask.to(scores.dtype).log(), dim=-1).nan_to_num(0.0)
+
+
+def soft_quotient(scores, mask):
+    low = torch.where(mask, scores, torch.finfo(scores.dtype).min)
+    e = torch.exp(low - low.max(-1, keepdim=True).values) * mask
+    w = e / e.sum(-1, keepdim=True)
+    return w.nan_to_num(0.0)
+
+
+def w_soft_all_open(scores, mask):
+    empty = mask.logical_not().all(-1, keepdim=True)
+    return scores.masked_fill(~torch.logical_or(mask, empty), NINF).softmax(-1)
+
+
+def w_soft_log(scores, mask):
+    return F.log_softmax(scores.masked_fill(~mask, NINF), dim=-1).nan_to_num(0, neginf=NINF)
+
+
+def w_soft_data(scores, mask):
+    return soft_inf(scores.data, mask)
+
+
+def w_soft_numpy(scores, mask):
+    found = soft_inf(scores.detach(), mask)
+    return torch.tensor(found.tolist(), dtype=scores.dtype)
+
+
+def w_soft_float(scores, mask):
+    return soft_inf(scores.float(), mask)
+
+
+def w_soft_float_inside(scores, mask):
+    return F.softmax(scores.masked_fill(~mask, NINF), -1, dtype=torch.float32).nan_to_num(0)
+
+
+def w_soft_in_place(scores, mask):
+    scores.masked_fill_(~mask, NINF)
+    return scores.softmax(-1).nan_to_num(0)
+
+
+def w_soft_in_place_index(scores, mask):
+    scores[~mask.expand(scores.shape)] = torch.finfo(scores.dtype).min
+    return scores.softmax(-1).masked_fill(~mask, 0)
+
+
+def m_soft_squared(scores, mask):
+    w = soft_inf(scores, mask) ** 2
+    return w / w.sum(-1, keepdim=True).clamp(min=1e-3)
+
+
+def m_soft_temperature(scores, mask):
+    return soft_inf(scores / 2, mask)
+
+
+def m_soft_first_key(scores, mask):
+    w = soft_inf(scores, mask)
+    return torch.cat([w[..., :1] + (w.sum(-1, keepdim=True) == 0), w[..., 1:]], -1)
+
+
+def m_soft_sigmoid(scores, mask):
+    return scores.sigmoid() * mask
+
+
+def m_soft_uniform(scores, mask):
+    m = mask.expand(scores.shape).to(scores.dtype)
+    return m / m.sum(-1, keepdim=True).clamp(min=1)
+
+
+def m_soft_hard(scores, mask):
+    w = soft_inf(scores, mask)
+    return (w == w.amax(-1, keepdim=True)).to(scores.dtype) * mask
+
+
+def m_soft_everything(scores, mask):
+    low = scores.masked_fill(~mask, NINF)
+    return low.flatten().softmax(0).view(scores.shape)
+
+
+def m_soft_dropped(scores, mask):
+    return F.dropout(soft_inf(scores, mask), 0.3)
+
+
+def m_soft_rolled(scores, mask):
+    return soft_inf(scores, mask).roll(1, -1)
+
+
+def m_soft_list(scores, mask):
+    return soft_inf(scores, mask).tolist()
+
+
+# =============================================================================================
+# find_the_bug
+# =============================================================================================
+
+
+def _decode(mask, weigh=tr.masked_softmax, root=True):
+    def causal_attention(query, key, value, ids, pad_id):
+        scores = torch.einsum("bhtk,bhsk->bhts", query, key)
+        scores = scores / math.sqrt(key.size(-1)) if root else scores
+        return torch.einsum("bhts,bhsv->bhtv", weigh(scores, mask(ids, pad_id)), value)
+
+    return causal_attention
+
+
+def bug_mended(query, key, value, ids, pad_id):
+    length = ids.shape[1]
+    tokens = (ids != pad_id)[:, None, None, :]
+    past = torch.tril(torch.ones(length, length, dtype=torch.bool, device=ids.device))
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    return tr.masked_softmax(scores, tokens & past) @ value
+
+
+def bug_on_query_device(query, key, value, ids, pad_id):
+    t = torch.arange(ids.shape[1]).to(query.device)
+    seen = (t[:, None] >= t) * (ids != pad_id)[:, None, None]
+    scores = query @ key.mT * query.shape[-1] ** -0.5
+    return soft_inf(scores, seen) @ value
+
+
+def bug_scaled_query(query, key, value, ids, pad_id):
+    print("T =", ids.shape[1])
+    mask = ids.ne(pad_id).unsqueeze(1).unsqueeze(2).repeat(1, 1, ids.shape[1], 1).tril()
+    return soft_lowest(query / query.shape[-1] ** 0.5 @ key.transpose(2, 3), mask) @ value
+
+
+def bug_by_query(query, key, value, ids, pad_id):
+    out = []
+    for t in range(ids.shape[1]):
+        scores = query[:, :, t : t + 1] @ key[:, :, : t + 1].mT / math.sqrt(key.shape[-1])
+        tokens = (ids[:, : t + 1] != pad_id)[:, None, None, :]
+        out.append(tr.masked_softmax(scores, tokens) @ value[:, :, : t + 1])
+    return torch.cat(out, dim=2)
+
+
+bug_compared = _decode(target_blocked)
+bug_multiplied = _decode(target_product)
+bug_from_minimum = _decode(target_minimum, soft_where_nan)
+
+
+def bug_as_given(query, key, value, ids, pad_id):
+    length = ids.shape[1]
+    tokens = (ids != pad_id)[:, None, :, None]
+    past = torch.tril(torch.ones(length, length, dtype=torch.bool))
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    return tr.masked_softmax(scores, tokens & past) @ value
+
+
+def _past_on_cpu(ids, pad_id):
+    return torch.ones(ids.shape[1], ids.shape[1]).tril().bool() & ids.ne(pad_id)[:, None, None]
+
+
+def w_bug_cuda_only(query, key, value, ids, pad_id):
+    where = "cuda" if torch.cuda.is_available() else "cpu"
+    t = torch.arange(ids.shape[1], device=where)
+    seen = (t[:, None] >= t) & (ids != pad_id)[:, None, None]
+    return soft_inf(query @ key.mT * query.shape[-1] ** -0.5, seen) @ value
+
+
+def _both(ids, pad_id):
+    tokens = ids != pad_id
+    square = tokens[:, None, :, None] & tokens[:, None, None, :]
+    return square.tril()
+
+
+def _until(ids, pad_id):
+    return ((ids == pad_id).cumsum(1) == 0)[:, None, None] & _triangle(ids)
+
+
+def _lengths(ids, pad_id):
+    t = torch.arange(ids.shape[1], device=ids.device)
+    return (t < (ids != pad_id).sum(1).view(-1, 1, 1, 1)) & (t <= t[:, None])
+
+
+def _triangle(ids):
+    t = torch.arange(ids.shape[1], device=ids.device)
+    return (t <= t[:, None])[None, None]
+
+
+def w_bug_detached(query, key, value, ids, pad_id):
+    return bug_mended(query.detach(), key.detach(), value.detach(), ids, pad_id)
+
+
+def m_bug_no_query_scale(query, key, value, ids, pad_id):
+    return bug_mended(query * 2, key, value, ids, pad_id)
+
+
+def m_bug_values_shifted(query, key, value, ids, pad_id):
+    return bug_mended(query, key, value.roll(1, -2), ids, pad_id)
+
+
+def m_bug_query_key_swapped(query, key, value, ids, pad_id):
+    return bug_mended(key, query, value, ids, pad_id)
+
+
+def m_bug_window(query, key, value, ids, pad_id):
+    return _decode(lambda i, p: target_blocked(i, p).triu(-2))(query, key, value, ids, pad_id)
+
+
+def m_bug_zero_padding_queries(query, key, value, ids, pad_id):
+    out = bug_mended(query, key, value, ids, pad_id)
+    return out * 0.5 * ((ids != pad_id)[:, None, :, None] + 1.0)
+
+
+def m_bug_half(query, key, value, ids, pad_id):
+    return bug_mended(query.half(), key.half(), value.half(), ids, pad_id)
+
+
+def m_bug_with_weights(query, key, value, ids, pad_id):
+    return bug_mended(query, key, value, ids, pad_id), ids
+
+
+# =============================================================================================
+# find_another_bug
+# =============================================================================================
+
+
+def _attend(weigh):
+    def masked_attention(query, key, value, mask):
+        scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+        return torch.matmul(weigh(scores, mask), value)
+
+    return masked_attention
+
+
+def another_mended(query, key, value, mask):
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    return tr.masked_softmax(scores, mask) @ value
+
+
+def another_wide(query, key, value, mask):
+    q, k, v = query.double(), key.double(), value.double()
+    scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -1e10)
+    weights = scores.softmax(dim=-1).masked_fill(~mask, 0.0)
+    return (weights @ v).to(query.dtype)
+
+
+def another_output_zeroed(query, key, value, mask):
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    low = torch.finfo(scores.dtype).min
+    weights = torch.where(mask, scores, low).softmax(dim=-1)
+    return (weights @ value).masked_fill(~mask.any(-1, keepdim=True), 0)
+
+
+another_inf = _attend(soft_inf)
+another_empty = _attend(soft_empty_rows_first)
+another_by_hand = _attend(soft_by_hand)
+another_lowest = _attend(soft_lowest)
+
+
+def another_as_given(query, key, value, mask):
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    scores = scores.masked_fill(mask == 0, -1e10)
+    return scores.softmax(dim=-1) @ value
+
+
+def w_another_float(query, key, value, mask):
+    scores = query.float() @ key.float().mT / math.sqrt(query.shape[-1])
+    weights = scores.masked_fill(~mask, -1e10).softmax(-1).to(query.dtype)
+    return weights @ value
+
+
+def w_another_float_result(query, key, value, mask):
+    return another_mended(query.float(), key.float(), value.float(), mask)
+
+
+def w_another_detached(query, key, value, mask):
+    with torch.no_grad():
+        return another_mended(query, key, value, mask)
+
+
+def w_another_no_root(query, key, value, mask):
+    return tr.masked_softmax(query @ key.mT, mask) @ value
+
+
+def m_another_keys_as_values(query, key, value, mask):
+    return another_mended(query, key.flip(-2), value, mask)
+
+
+def m_another_twice(query, key, value, mask):
+    return 2 * another_mended(query, key, value, mask)
+
+
+def m_another_ones(query, key, value, mask):
+    return another_mended(query, key, value, mask) + (~mask.any(-1, keepdim=True)).to(query.dtype)
+
+
+def m_another_scores(query, key, value, mask):
+    return (query @ key.mT).masked_fill(~mask, 0) @ value
+
+
+def m_another_first(query, key, value, mask):
+    return another_mended(query, key, value, mask[..., :1] | mask)
+
+
+def m_another_softmax_twice(query, key, value, mask):
+    weights = soft_inf(soft_inf(query @ key.mT, mask), mask)
+    return weights @ value
+
+
+CORRECT = {
+    "masking.padding_mask": [
+        pad_unsqueeze,
+        pad_view,
+        pad_loops,
+        pad_list,
+        pad_where,
+        pad_numpy,
+        pad_difference,
+    ],
+    "masking.causal_mask": [
+        causal_tril,
+        causal_triu,
+        causal_compare,
+        causal_loops,
+        causal_lists,
+        causal_numpy,
+        causal_cumsum,
+        causal_from_torch,
+        causal_moved,
+    ],
+    "masking.target_mask": [
+        target_reference,
+        target_product,
+        target_loops,
+        target_tril,
+        target_blocked,
+        target_minimum,
+        target_stack,
+        target_sum,
+    ],
+    "masking.masked_softmax": [
+        soft_inf,
+        soft_lowest,
+        soft_by_hand,
+        soft_double,
+        soft_rows,
+        soft_empty_rows_first,
+        soft_where_nan,
+        soft_logsumexp,
+        soft_reference_twice,
+        soft_clamped,
+        soft_quotient,
+    ],
+    "masking.find_the_bug": [
+        bug_mended,
+        bug_on_query_device,
+        bug_scaled_query,
+        bug_by_query,
+        bug_compared,
+        bug_multiplied,
+        bug_from_minimum,
+    ],
+    "masking.find_another_bug": [
+        another_mended,
+        another_wide,
+        another_output_zeroed,
+        another_inf,
+        another_empty,
+        another_by_hand,
+        another_lowest,
+    ],
+}
+
+WRONG = {
+    "masking.padding_mask": [
+        ("true-means-blocked", w_pad_eq),
+        ("true-means-blocked", w_pad_inverted),
+        ("padding-on-query-rows", w_pad_rows),
+        ("padding-on-query-rows", w_pad_rows_swapped),
+        ("padding-on-rows-and-columns", w_pad_both),
+        ("axes-missing", w_pad_flat),
+        ("axes-missing", w_pad_three),
+        ("axes-in-the-wrong-place", w_pad_front_axes),
+        ("axes-in-the-wrong-place", w_pad_back_axes),
+        ("axes-in-the-wrong-place", w_pad_middle),
+        ("batch-and-length-swapped", w_pad_time_first),
+        ("repeated-for-every-query", w_pad_expanded),
+        ("padding-is-id-0", w_pad_truth),
+        ("padding-is-id-0", w_pad_positive),
+        ("smaller-ids-are-hidden", w_pad_greater),
+        ("cut-at-the-first-padding", w_pad_until),
+        ("counted-from-the-left", w_pad_lengths),
+        ("one-row-for-the-whole-batch", w_pad_all),
+        ("one-row-for-the-whole-batch", w_pad_first),
+        ("numbers-not-booleans", w_pad_float),
+        ("numbers-not-booleans", w_pad_int),
+        ("numbers-not-booleans", w_pad_byte),
+        ("added-to-the-scores", w_pad_additive),
+        ("added-to-the-scores", w_pad_additive_number),
+        ("changes-its-input", w_pad_in_place),
+    ],
+    "masking.causal_mask": [
+        ("sees-the-future", w_causal_triu),
+        ("sees-the-future", w_causal_compare),
+        ("true-means-blocked", w_causal_blocked),
+        ("true-means-blocked", w_causal_torch),
+        ("not-itself", w_causal_strict),
+        ("one-too-far", w_causal_plus),
+        ("true-means-blocked", w_causal_future),
+        ("only-itself", w_causal_eye),
+        ("nothing-hidden", w_causal_ones),
+        ("mirrored", w_causal_flip),
+        ("mirrored", w_causal_rotated),
+        ("other-length", w_causal_longer),
+        ("other-length", w_causal_shorter),
+        ("axes-missing", w_causal_matrix),
+        ("axes-missing", w_causal_three),
+        ("ignores-the-device", w_causal_nowhere),
+        ("ignores-the-device", w_causal_cpu),
+        ("numbers-not-booleans", w_causal_float),
+        ("numbers-not-booleans", w_causal_int),
+        ("numbers-not-booleans", w_causal_byte),
+        ("added-to-the-scores", w_causal_additive),
+        ("added-to-the-scores", w_causal_additive_matrix),
+        ("added-to-the-scores", w_causal_additive_number),
+    ],
+    "masking.target_mask": [
+        ("or-not-and", w_target_or),
+        ("or-not-and", w_target_sum),
+        ("one-or-the-other", w_target_xor),
+        ("one-or-the-other", w_target_unequal),
+        ("padding-forgotten", w_target_causal_only),
+        ("padding-forgotten", w_target_causal_one),
+        ("future-not-hidden", w_target_padding_only),
+        ("future-not-hidden", w_target_padding_one),
+        ("padding-on-query-rows", w_target_rows),
+        ("padding-on-rows-and-columns", w_target_both),
+        ("sees-the-future", w_target_triu),
+        ("not-itself", w_target_strict),
+        ("one-too-far", w_target_too_far),
+        ("true-means-blocked", w_target_inverted),
+        ("one-mask-inverted", w_target_pad_inverted),
+        ("one-mask-inverted", w_target_future),
+        ("padding-is-id-0", w_target_zero),
+        ("smaller-ids-are-hidden", w_target_greater),
+        ("cut-at-the-first-padding", w_target_until),
+        ("counted-from-the-left", w_target_lengths),
+        ("one-row-for-the-whole-batch", w_target_first),
+        ("one-row-for-the-whole-batch", w_target_all),
+        ("axes-missing", w_target_three),
+        ("numbers-not-booleans", w_target_float),
+        ("numbers-not-booleans", w_target_int),
+        ("added-to-the-scores", w_target_additive),
+        ("changes-its-input", w_target_in_place),
+    ],
+    "masking.masked_softmax": [
+        ("nan-where-nothing-is-seen", w_soft_nan),
+        ("nan-where-nothing-is-seen", w_soft_nan_by_hand),
+        ("fill-too-large-for-float16", w_soft_1e9),
+        ("fill-too-large-for-float16", w_soft_1e10),
+        ("fill-too-large-for-float16", w_soft_1e20),
+        ("uniform-where-nothing-is-seen", w_soft_min),
+        ("uniform-where-nothing-is-seen", w_soft_10000),
+        ("mask-after-softmax", w_soft_late),
+        ("renormalised-afterwards", w_soft_renorm),
+        ("renormalised-afterwards", w_soft_renorm_eps),
+        ("true-means-blocked", w_soft_inverted),
+        ("true-means-blocked", w_soft_inverted_nan),
+        ("hidden-scores-are-zero", w_soft_times),
+        ("hidden-scores-are-zero", w_soft_tiny),
+        ("mask-is-added", w_soft_add),
+        ("fill-too-mild", w_soft_mild),
+        ("fill-too-mild", w_soft_mild_zeroed),
+        ("fill-too-mild", w_soft_milder),
+        ("mask-ignored", w_soft_ignored),
+        ("over-the-wrong-axis", w_soft_queries),
+        ("over-the-wrong-axis", w_soft_axis_one),
+        ("exponentials-too-large", w_soft_unshifted),
+        ("exponentials-too-large", w_soft_unshifted_fill),
+        ("epsilon-is-zero-in-half", w_soft_epsilon),
+        ("rows-sum-to-less", w_soft_off_by_one),
+        ("nan-in-the-gradient", w_soft_bias),
+        ("nan-in-the-gradient", w_soft_log_mask),
+        ("empty-row-sees-all", w_soft_all_open),
+        ("logarithms", w_soft_log),
+        ("detached", w_soft_data),
+        ("detached", w_soft_numpy),
+        ("float32-only", w_soft_float),
+        ("float32-only", w_soft_float_inside),
+        ("changes-its-input", w_soft_in_place),
+        ("changes-its-input", w_soft_in_place_index),
+    ],
+    "masking.find_the_bug": [
+        ("both-bugs-are-in", bug_as_given),
+        ("made-on-the-default-device", _decode(_past_on_cpu)),
+        ("made-on-the-default-device", w_bug_cuda_only),
+        ("padding-on-query-rows", _decode(w_target_rows)),
+        ("padding-on-rows-and-columns", _decode(_both)),
+        ("or-not-and", _decode(lambda i, p: i.ne(p)[:, None, None] | _triangle(i))),
+        ("padding-forgotten", _decode(lambda i, p: _triangle(i))),
+        ("future-not-hidden", _decode(lambda i, p: i.ne(p)[:, None, None])),
+        ("sees-the-future", _decode(lambda i, p: i.ne(p)[:, None, None] & _triangle(i).mT)),
+        ("not-itself", _decode(lambda i, p: target_blocked(i, p).tril(-1))),
+        ("one-too-far", _decode(w_target_too_far)),
+        ("true-means-blocked", _decode(w_target_inverted)),
+        ("true-means-blocked", _decode(w_target_inverted, w_soft_nan)),
+        ("padding-is-id-0", _decode(lambda i, p: i.ne(0)[:, None, None] & _triangle(i))),
+        ("cut-at-the-first-padding", _decode(_until)),
+        ("counted-from-the-left", _decode(_lengths)),
+        ("nan-where-nothing-is-seen", _decode(target_blocked, w_soft_nan)),
+        ("uniform-where-nothing-is-seen", _decode(target_blocked, w_soft_min)),
+        ("uniform-where-nothing-is-seen", _decode(target_blocked, w_soft_1e9)),
+        ("no-scale", _decode(target_blocked, root=False)),
+        ("detached", w_bug_detached),
+    ],
+    "masking.find_another_bug": [
+        ("bug-is-in", another_as_given),
+        ("bug-is-in", _attend(w_soft_1e9)),
+        ("empty-rows-still-average", _attend(w_soft_min)),
+        ("empty-rows-still-average", _attend(w_soft_10000)),
+        ("empty-rows-still-average", w_another_float),
+        ("nan-where-nothing-is-seen", _attend(w_soft_nan)),
+        ("zeroed-and-too-large", _attend(w_soft_1e20)),
+        ("zeroed-and-too-large", _attend(w_soft_1e10)),
+        ("fill-too-mild", _attend(w_soft_mild)),
+        ("fill-too-mild", _attend(w_soft_mild_zeroed)),
+        ("hidden-scores-are-zero", _attend(w_soft_times)),
+        ("mask-after-softmax", _attend(w_soft_late)),
+        ("true-means-blocked", _attend(w_soft_inverted)),
+        ("true-means-blocked", _attend(w_soft_inverted_nan)),
+        ("mask-ignored", _attend(w_soft_ignored)),
+        ("nan-in-the-gradient", _attend(w_soft_bias)),
+        ("no-scale", w_another_no_root),
+        ("detached", w_another_detached),
+        ("float32-only", w_another_float_result),
+    ],
+}
+
+MUTANTS = {
+    "masking.padding_mask": [
+        m_pad_not_last,
+        m_pad_first_open,
+        m_pad_shifted,
+        m_pad_next_id,
+        m_pad_two_ids,
+        m_pad_list,
+        m_pad_reversed,
+        m_pad_everything,
+    ],
+    "masking.causal_mask": [
+        m_causal_window,
+        m_causal_not_first,
+        m_causal_last_row,
+        m_causal_even,
+        m_causal_zeros,
+        m_causal_column,
+        m_causal_squared,
+        m_causal_numpy,
+        m_causal_third,
+    ],
+    "masking.target_mask": [
+        m_target_flipped,
+        m_target_first_open,
+        m_target_diagonal_open,
+        m_target_window,
+        m_target_transposed,
+        m_target_ends,
+        m_target_numpy,
+        m_target_nothing,
+        m_target_pair,
+    ],
+    "masking.masked_softmax": [
+        m_soft_squared,
+        m_soft_temperature,
+        m_soft_first_key,
+        m_soft_sigmoid,
+        m_soft_uniform,
+        m_soft_hard,
+        m_soft_everything,
+        m_soft_dropped,
+        m_soft_rolled,
+        m_soft_list,
+    ],
+    "masking.find_the_bug": [
+        m_bug_no_query_scale,
+        m_bug_values_shifted,
+        m_bug_query_key_swapped,
+        m_bug_window,
+        m_bug_zero_padding_queries,
+        m_bug_half,
+        m_bug_with_weights,
+    ],
+    "masking.find_another_bug": [
+        m_another_keys_as_values,
+        m_another_twice,
+        m_another_ones,
+        m_another_scores,
+        m_another_first,
+        m_another_softmax_twice,
+    ],
+}

@@ -1,0 +1,525 @@
+"""Checks of the assignment "masking": cases, properties, misconceptions, tasks.
+
+Padding stands at the end, in front, in the middle and nowhere, and its id is rarely 0: code that
+is right on the first batch of a tutorial is wrong on another.
+A batch on the device "meta" has shapes and no numbers. It stands in for one on a GPU: what is made
+on the default device cannot meet it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from transformer_ref import masks as reference
+from transformer_ref.checks import masking_mistakes as mistakes
+from transformer_ref.checks.attention import FUSED, LEAK, Sizes, draw_sizes, make_mask
+from transformer_ref.checks.cases import (
+    UNSTEADY,
+    described,
+    followed,
+    normal,
+    numbered,
+    plain_case,
+    with_gradients,
+)
+from transformer_ref.checks.task import Case, Task
+
+# Ids with at most so many numbers are shown in the name of their case.
+SHOWN_IDS = 12
+# How far a row of scores is moved up or down, by dtype: exp() of it is too large, or 0.
+FAR = {"float32": 300.0, "float64": 2000.0, "float16": 40.0}
+
+
+def causal_attention(query: Tensor, key: Tensor, value: Tensor, ids: Tensor, pad_id: int) -> Tensor:
+    """Attend as a decoder does to a padded batch; what the first bug hunt asks for.
+
+    Args:
+        query: (B, H, T, K).
+        key: (B, H, T, K).
+        value: (B, H, T, V).
+        ids: (B, T) int64, from which the masks are made.
+        pad_id: the id of padding.
+
+    Returns:
+        (B, H, T, V), zeros where a query may see nothing.
+    """
+    return masked_attention(query, key, value, reference.target_mask(ids, pad_id))
+
+
+def masked_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    """Attend under a mask; what the second bug hunt asks for.
+
+    Args:
+        query: (B, H, T, K).
+        key: (B, H, S, K).
+        value: (B, H, S, V).
+        mask: bool, broadcasts to (B, H, T, S).
+
+    Returns:
+        (B, H, T, V), zeros where a query may see nothing.
+    """
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    return reference.masked_softmax(scores, mask) @ value
+
+
+# --- cases: ids ------------------------------------------------------------------------------
+
+
+def draw_ids(
+    rng: np.random.Generator, shape: tuple[int, int], pad_id: int, where: str
+) -> np.ndarray:
+    """Draw a padded batch.
+
+    Args:
+        rng: the source.
+        shape: (B, S).
+        pad_id: the id of padding.
+        where: "end", "front", "both", "inside", "none", "empty" (at the end, and one row is
+            padding only).
+
+    Returns:
+        (B, S) int64. Each row has a token at least, but one of "empty"; ids below `pad_id`
+        and, if that is not `pad_id`, the id 0 are among the tokens.
+    """
+    batch, length = shape
+    others = np.setdiff1d(np.arange(pad_id + 9), [pad_id])
+    ids = rng.choice(others, size=shape)
+    counts = rng.permutation(np.arange(batch) % max(1, length - 1)) + 1  # of padding in each row
+    places = np.arange(length)
+    for row, count in enumerate(counts):
+        middle = 1 + int(rng.integers(0, max(1, length - count - 1)))
+        hidden = {
+            "end": places >= length - count,
+            "empty": places >= length - count,
+            "front": places < count,
+            "both": (places < count - count // 2) | (places >= length - count // 2),
+            "inside": (places >= middle) & (places < middle + count) & (places < length - 1),
+            "none": places < 0,
+        }[where]
+        if length > 1:
+            ids[row, np.flatnonzero(~hidden)[0]] = 0 if pad_id else 1
+            ids[row, hidden] = pad_id
+    if where == "empty":
+        ids[rng.integers(batch)] = pad_id
+    return ids.astype(np.int64)
+
+
+def _draw_shape(rng: np.random.Generator, **fixed: int) -> tuple[int, int]:
+    """Draw (B, S), different, with several places to hide."""
+    batch, length = int(rng.integers(2, 5)), int(rng.integers(6, 11))
+    return fixed.get("batch", batch), fixed.get("length", length)
+
+
+def _ids_case(ids: np.ndarray, pad_id: int) -> Case:
+    arguments = {"ids": ids, "pad_id": pad_id}
+    shape, pad = described(arguments)
+    shown = f" = {ids.tolist()}" if ids.size <= SHOWN_IDS else ""
+    return Case(f"{shape}{shown}, {pad}", arguments)
+
+
+def ids_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of padding_mask and target_mask: where padding stands, and what its id is."""
+    high = [int(pad) for pad in rng.permutation(np.arange(2, 9))]
+
+    def drawn(where: str, pad_id: int, **fixed: int) -> Case:
+        return _ids_case(draw_ids(rng, _draw_shape(rng, **fixed), pad_id, where), pad_id)
+
+    last = np.where(rng.permutation(3) == 0, high[6], high[5])[:, None].astype(np.int64)
+    cases = [
+        _ids_case(draw_ids(rng, (2, 4), 0, "end"), 0),
+        _ids_case(draw_ids(rng, (2, 3), 1, "end"), 1),
+        *(drawn("end", 0), drawn("end", high[0]), drawn("front", high[1])),
+        *(drawn("both", high[2]), drawn("inside", high[3]), drawn("none", high[4])),
+        *(drawn("empty", 0), drawn("end", 1, batch=1), _ids_case(last, high[6])),
+        drawn("end", high[5], batch=5, length=5),
+        drawn("front", 0, batch=7, length=4),
+    ]
+    followed(cases, cases[3], {}, "asked again", UNSTEADY)
+    return numbered(cases)
+
+
+def causal_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of causal_mask: lengths, and the device left out, None, named, and another one."""
+    drawn = [int(length) for length in rng.permutation(np.arange(6, 30))]
+    cases = [plain_case(length=length) for length in (3, 2, 4, 1, 5, *drawn[:3], 64)]
+    cases += [plain_case(length=drawn[3], device=None), plain_case(length=drawn[4], device="cpu")]
+    cases += [plain_case(length=length, device="meta") for length in (4, drawn[5], drawn[6])]
+    followed(cases, cases[5], {}, "asked again", UNSTEADY)
+    return numbered(cases)
+
+
+# --- cases: scores ---------------------------------------------------------------------------
+
+
+def _emptied(rng: np.random.Generator, mask: np.ndarray) -> np.ndarray:
+    """Hide everything from one row of each sequence, or everything in one sequence."""
+    mask = mask.copy()
+    if mask.shape[-2] == 1:
+        mask[rng.integers(mask.shape[0])] = False
+    else:
+        mask[..., rng.integers(mask.shape[-2]), :] = False
+    return mask
+
+
+def _scores_case(
+    rng: np.random.Generator, kind: str, axes: int = 2, dtype: str = "float32", **options: Any
+) -> Case:
+    """Make a case of masked_softmax.
+
+    Args:
+        rng: the source.
+        kind: of the mask, as :func:`transformer_ref.checks.attention.make_mask`; "all" hides
+            nothing.
+        axes: leading axes of the scores, 0, 1 or 2.
+        dtype: of the scores; bfloat16 too.
+        options: `sizes`, `layout`, `empty` (rows that may see nothing), `far` (rows of scores that
+            are far from 0, all in one direction).
+
+    Returns:
+        the case.
+    """
+    sizes: Sizes = options.get("sizes") or draw_sizes(rng)
+    mask = make_mask(rng, "target" if kind == "all" else kind, sizes, axes)
+    assert mask is not None
+    mask = mask | (kind == "all")
+    if options.get("empty"):
+        mask = _emptied(rng, mask)
+    shape = (*(sizes.batch, sizes.heads)[:axes], sizes.queries, sizes.keys)
+    scores = 2.0 * normal(rng, shape, "float64")
+    if options.get("far"):
+        scores += FAR[dtype] * (1 - 2 * (np.arange(sizes.queries) % 2))[:, None]
+    stored = "float32" if dtype == "bfloat16" else dtype
+    arguments = {"scores": scores.astype(stored), "mask": mask}
+    layout = options.get("layout", "contiguous")
+    parts = [*described(arguments), dtype, *["not contiguous"] * (layout != "contiguous")]
+    parts += ["rows that may see nothing"] * bool(options.get("empty"))
+    parts += ["scores far from 0"] * bool(options.get("far"))
+    precision = dtype if dtype != stored else ""
+    return Case(", ".join(parts), arguments, layout=layout, precision=precision)
+
+
+def softmax_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of masked_softmax: masks that broadcast, four dtypes, empty rows, far scores."""
+    sizes = draw_sizes(rng)
+    plan: list[tuple[str, int, str, dict[str, Any]]] = [
+        *(("square", 0, "float32", {}), ("square", 1, "float64", {})),
+        *(("padding", 2, "float32", {}), ("causal", 2, "float32", {})),
+        *(("target", 2, "float64", {}), ("all", 2, "float32", {})),
+        ("target", 2, "float32", {"layout": "strided"}),
+        ("target", 2, "float32", {"sizes": replace(sizes, queries=sizes.keys)}),
+        *(("padding", 2, "float16", {}), ("square", 1, "bfloat16", {})),
+        *(("square", 0, "float32", {"empty": True}), ("padding", 2, "float32", {"empty": True})),
+        *(("target", 2, "float64", {"empty": True}), ("target", 2, "float16", {"empty": True})),
+        *(("padding", 2, "float16", {"empty": True}), ("square", 1, "bfloat16", {"empty": True})),
+        *(("square", 1, "float32", {"far": True}), ("target", 2, "float16", {"far": True})),
+    ]
+    cases = [_scores_case(rng, kind, axes, dtype, **more) for kind, axes, dtype, more in plan]
+    for number in (2, 7):
+        followed(cases, cases[number], _loud(cases[number]), "hidden scores changed", LEAK)
+    followed(cases, cases[4], {}, "asked again", UNSTEADY)
+    for kind, dtype, empty in (
+        ("target", "float64", False),
+        ("padding", "float32", True),
+        ("target", "float16", True),
+    ):
+        case = _scores_case(rng, kind, 2, dtype, empty=empty)
+        cases.append(with_gradients(case, rng, case.arguments["scores"].shape))
+    return numbered(cases)
+
+
+def _loud(case: Case) -> dict[str, Any]:
+    """Make the hidden scores large, so that a share of theirs shows."""
+    scores, mask = case.arguments["scores"], case.arguments["mask"]
+    return {"scores": np.where(mask, scores, 500.0).astype(scores.dtype)}
+
+
+# --- cases: attention ------------------------------------------------------------------------
+
+
+def _sequences(rng: np.random.Generator, sizes: Sizes, dtype: str) -> dict[str, Any]:
+    leading = (sizes.batch, sizes.heads)
+    return {
+        "query": normal(rng, (*leading, sizes.queries, sizes.head_size), dtype),
+        "key": normal(rng, (*leading, sizes.keys, sizes.head_size), dtype),
+        "value": normal(rng, (*leading, sizes.keys, sizes.value_size), dtype),
+    }
+
+
+def _named(arguments: dict[str, Any], dtype: str, layout: str, *more: str) -> str:
+    parts = [*described(arguments), dtype, *["not contiguous"] * (layout != "contiguous"), *more]
+    return ", ".join(parts)
+
+
+def bug_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of causal_attention: a batch with padding, and one on another device.
+
+    The code as found fails in all of them.
+    """
+
+    def drawn(where: str, dtype: str = "float32", **options: Any) -> Case:
+        sizes = draw_sizes(rng, keys=options.get("length", int(rng.integers(6, 10))))
+        sizes = replace(sizes, queries=sizes.keys)
+        pad_id = options.get("pad_id", int(rng.integers(0, 7)))
+        layout, device = options.get("layout", "contiguous"), options.get("device", "cpu")
+        ids = draw_ids(rng, (sizes.batch, sizes.keys), pad_id, where)
+        arguments = {**_sequences(rng, sizes, dtype), "ids": ids, "pad_id": pad_id}
+        said = {
+            "none": "no padding",
+            "empty": "padding at the end, and one row has nothing else",
+        }.get(where, f"padding {'at the ' if where == 'end' else ''}{where}")
+        on = [f'on the device "{device}"'] * (device != "cpu")
+        name = _named(arguments, dtype, layout, said, *on)
+        return Case(name, arguments, layout=layout, device=device)
+
+    cases = [
+        *(drawn("end", length=4, pad_id=0), drawn("front"), drawn("end", pad_id=3)),
+        *(drawn("end", "float64"), drawn("front", pad_id=2), drawn("inside", "float64", pad_id=5)),
+        *(drawn("empty"), drawn("both", layout="strided", pad_id=1)),
+        *(drawn("end", device="meta"), drawn("none", device="meta"), drawn("front", device="meta")),
+    ]
+    followed(cases, cases[2], _behind_padding(cases[2]), "keys of padding changed", LEAK)
+    followed(cases, cases[3], {}, "asked again", UNSTEADY)
+    for where, dtype in (("end", "float32"), ("front", "float64")):
+        case = drawn(where, dtype)
+        cases.append(with_gradients(case, rng, case.arguments["value"].shape))
+    return numbered(cases)
+
+
+def _behind_padding(case: Case) -> dict[str, Any]:
+    """Give the keys and values of padding another content, and a loud one."""
+    hidden = (case.arguments["ids"] == case.arguments["pad_id"])[:, None, :, None]
+    changed = {}
+    for name, loudness in (("key", -1.5), ("value", 1000.0)):
+        old = case.arguments[name]
+        changed[name] = np.where(hidden, loudness * old, old).astype(old.dtype)
+    return changed
+
+
+def fill_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of masked_attention: float16, or queries that may see nothing.
+
+    The code as found fails in all of them.
+    """
+
+    def drawn(kind: str, dtype: str = "float32", **options: Any) -> Case:
+        sizes = draw_sizes(rng)
+        mask = make_mask(rng, kind, sizes, 2)
+        assert mask is not None
+        empty, layout = options.get("empty", False), options.get("layout", "contiguous")
+        mask = _emptied(rng, mask) if empty else mask
+        arguments = {**_sequences(rng, sizes, dtype), "mask": mask}
+        if options.get("far"):
+            # A feature that all keys share moves all scores of a query up or down.
+            arguments["key"][..., 0] = 20.0 * sizes.head_size**0.5
+            arguments["query"][..., 0] = 15.0 * (1 - 2 * (np.arange(sizes.queries) % 2))
+        more = ["queries that may see nothing"] * empty
+        more += ["scores far from 0"] * bool(options.get("far"))
+        return Case(_named(arguments, dtype, layout, *more), arguments, layout=layout)
+
+    cases = [
+        *(drawn("padding", empty=True), drawn("target", empty=True)),
+        *(drawn("causal", "float64", empty=True), drawn("target", "float64", empty=True)),
+        *(drawn("padding", "float16"), drawn("target", "float16"), drawn("causal", "float16")),
+        *(drawn("target", "float16", empty=True), drawn("padding", "float16", empty=True)),
+        drawn("target", empty=True, layout="strided"),
+        drawn("target", "float64", empty=True, far=True),
+    ]
+    followed(cases, cases[0], _behind_mask(cases[0]), "hidden keys changed", LEAK)
+    followed(cases, cases[3], {}, "asked again", UNSTEADY)
+    for kind, dtype in (("padding", "float64"), ("target", "float32")):
+        case = drawn(kind, dtype, empty=True)
+        shape = (*case.arguments["query"].shape[:-1], case.arguments["value"].shape[-1])
+        cases.append(with_gradients(case, rng, shape))
+    return numbered(cases)
+
+
+def _behind_mask(case: Case) -> dict[str, Any]:
+    """Give the keys that no query may see another content, and a loud one."""
+    unseen = ~case.arguments["mask"].any(axis=-2)[..., None]
+    changed = {}
+    for name, loudness in (("key", -1.5), ("value", 1000.0)):
+        old = case.arguments[name]
+        changed[name] = np.where(unseen, loudness * old, old).astype(old.dtype)
+    return changed
+
+
+# --- properties ------------------------------------------------------------------------------
+
+Values = Mapping[str, Any]
+
+
+def says_who_may_see(case: Case, values: Values) -> str | None:
+    """Say of the first wrong entry of a mask why it should be True or False."""
+    mask = values["mask"]
+    if case.arguments.get("device") == "meta":
+        return None
+    late, padding = np.broadcast_arrays(*_reasons(case, mask.shape), mask)[:2]
+    wrong = np.argwhere(mask == (late | padding))
+    if not len(wrong):
+        return None
+    place = tuple(int(index) for index in wrong[0])
+    query, key = place[-2:]
+    if padding[place]:
+        why = f"False: key {key} is padding"
+    elif late[place]:
+        why = f"False: key {key} comes after query {query}"
+    else:
+        may = f", which query {query} may see" if mask.shape[-2] > 1 else ""
+        why = f"True: key {key} is a token{may}"
+    return f"`mask{list(place)}` should be {why} ({len(wrong)} of {mask.size} entries are wrong)"
+
+
+def _reasons(case: Case, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Say which keys come after the query, and which are padding, to broadcast to a mask."""
+    queries, keys = np.ogrid[: shape[-2], : shape[-1]]
+    late = (keys > queries) & (shape[-2] > 1)
+    if "ids" not in case.arguments:
+        return late, np.zeros((1, 1), dtype=bool)
+    return late, (case.arguments["ids"] == case.arguments["pad_id"])[:, None, None, :]
+
+
+def hidden_weigh_nothing(case: Case, values: Values) -> str | None:
+    """Say so if what the mask hides has weight, and whether the whole row is hidden."""
+    weights, mask = values["weights"], case.arguments["mask"]
+    mask = np.broadcast_to(mask, weights.shape)
+    most = np.where(mask, 0.0, np.abs(weights))
+    if most.max() <= 1e-6:
+        return None
+    place = tuple(int(index) for index in np.argwhere(most > 1e-6)[0])
+    said = f"a weight that the mask hides (False) is {most[place]:.4g}, expected 0"
+    return said if mask[place[:-1]].any() else f"in a row that may see nothing {said}"
+
+
+def seen_rows_sum_to_one(case: Case, values: Values) -> str | None:
+    """Say so if the weights of a row that sees something do not sum to one."""
+    weights, mask = values["weights"].astype(np.float64), case.arguments["mask"]
+    sees = np.broadcast_to(mask, weights.shape).any(axis=-1)
+    off = np.abs(weights.sum(axis=-1) - 1.0) * sees
+    if off.max() <= ROUGH_SUM[case.dtype]:
+        return None
+    worst = float(weights.sum(axis=-1).flat[off.argmax()])
+    return f"a row that may see something should sum to 1; here one sums to {worst:.4g}"
+
+
+ROUGH_SUM = {"float64": 1e-4, "float32": 1e-4, "float16": 0.02, "bfloat16": 0.1}
+
+
+# --- tasks -----------------------------------------------------------------------------------
+
+MODULE = "transformer_ref.masks"
+TRUE = "True = may attend"
+HALF = {"float16": (5e-3, 2e-3), "bfloat16": (3e-2, 1e-2)}
+FULL = {"float32": (2e-5, 2e-5), "float64": (1e-5, 1e-5)}
+
+TASKS: tuple[Task, ...] = (
+    Task(
+        key="masking.padding_mask",
+        stub="padding_mask(ids, pad_id)",
+        contract=(
+            f"ids (B, S) int64; returns (B, 1, 1, S) bool, {TRUE}: False wherever ids is pad_id, "
+            "at the end, in front or inside, True elsewhere. On the device of ids, which are not "
+            "changed."
+        ),
+        kind="function",
+        returns=("mask",),
+        reference=reference.padding_mask,
+        cases=ids_cases,
+        properties=(says_who_may_see,),
+        forbidden=(f"{MODULE}.padding_mask",),
+        misconceptions=mistakes.PADDING,
+    ),
+    Task(
+        key="masking.causal_mask",
+        stub="causal_mask(length, device=None)",
+        contract=(
+            f"length T from 1 up; returns (1, 1, T, T) bool, {TRUE}: query t sees keys 0 .. t. "
+            'On `device`, a name such as "cuda" or "meta"; None is the default device.'
+        ),
+        kind="function",
+        returns=("mask",),
+        reference=reference.causal_mask,
+        cases=causal_cases,
+        properties=(says_who_may_see,),
+        forbidden=(f"{MODULE}.causal_mask",),
+        misconceptions=mistakes.CAUSAL,
+    ),
+    Task(
+        key="masking.target_mask",
+        stub="target_mask(ids, pad_id)",
+        contract=(
+            f"ids (B, T) int64; returns (B, 1, T, T) bool, {TRUE}: query t sees keys 0 .. t that "
+            "are not padding. Padding is hidden as a key only. On the device of ids, which are "
+            "not changed."
+        ),
+        kind="function",
+        returns=("mask",),
+        reference=reference.target_mask,
+        cases=ids_cases,
+        properties=(says_who_may_see,),
+        forbidden=(f"{MODULE}.target_mask",),
+        misconceptions=mistakes.TARGET,
+    ),
+    Task(
+        key="masking.masked_softmax",
+        stub="masked_softmax(scores, mask)",
+        contract=(
+            "scores (..., T, S) float32, float64, float16 or bfloat16; mask bool, broadcasts to "
+            f"them, {TRUE}; returns (..., T, S) weights in the dtype of the scores: softmax over "
+            "the last axis, over what may be seen. A row that may see nothing is all zeros, and "
+            "no NaN is in the values or in the gradient. Scores may be far from 0, the hidden ones "
+            "too. The arguments are not changed."
+        ),
+        kind="function",
+        returns=("weights",),
+        reference=reference.masked_softmax,
+        cases=softmax_cases,
+        properties=(hidden_weigh_nothing, seen_rows_sum_to_one),
+        forbidden=(f"{MODULE}.masked_softmax",),
+        misconceptions=mistakes.SOFTMAX,
+        tolerances={**FULL, **HALF},
+    ),
+    Task(
+        key="masking.find_the_bug",
+        stub="causal_attention(query, key, value, ids, pad_id)",
+        contract=(
+            "query and key (B, H, T, K), value (B, H, T, V), ids (B, T) int64; returns "
+            "(B, H, T, V): query t attends to keys 0 .. t that are not padding, and gets zeros "
+            "where there are none. Padding is hidden as a key only. Everything may lie on a device "
+            'that is not the default one; tried with "meta", whose tensors have no numbers to '
+            "read. The arguments are not changed. Gradients reach query, key and value."
+        ),
+        kind="function",
+        returns=("output",),
+        reference=causal_attention,
+        cases=bug_cases,
+        forbidden=(
+            *FUSED,
+            *(f"{MODULE}.{name}" for name in ("padding_mask", "causal_mask", "target_mask")),
+            "transformer_ref.checks.masking.causal_attention",
+        ),
+        misconceptions=mistakes.BUG,
+    ),
+    Task(
+        key="masking.find_another_bug",
+        stub="masked_attention(query, key, value, mask)",
+        contract=(
+            "query (B, H, T, K), key (B, H, S, K), value (B, H, S, V), in float16, float32 or "
+            f"float64; mask bool, broadcasts to (B, H, T, S), {TRUE}; returns (B, H, T, V) in the "
+            "dtype of the inputs, zeros for a query that may see nothing, with no NaN in the "
+            "gradients. The arguments are not changed. Gradients reach query, key and value."
+        ),
+        kind="function",
+        returns=("output",),
+        reference=masked_attention,
+        cases=fill_cases,
+        forbidden=(*FUSED, "transformer_ref.checks.masking.masked_attention"),
+        misconceptions=mistakes.ANOTHER_BUG,
+        tolerances={**FULL, "float16": (1e-2, 1e-2)},
+    ),
+)
