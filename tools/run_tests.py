@@ -50,6 +50,8 @@ class Outcome:
 
 
 PYTEST = ("-m", "pytest", "-q")
+# A browser's page is the work of one core; the tests of one page stay together.
+PARALLEL = ("-n", "auto", "--maxprocesses=4", "--dist=loadgroup")
 NBVAL = ("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}")
 
 LINT = Stage(
@@ -72,7 +74,7 @@ STAGES = (
     Stage("notebooks", ((*PYTEST, *NBVAL, "book", "solutions"),), EXECUTION_ENVIRONMENT),
     Stage("book", (("-m", "tools.build_book"),)),
     Stage("site", ((*PYTEST, "tests/site", "-m", "not browser"),)),
-    Stage("browser", ((*PYTEST, "tests/site", "-m", "browser"),), browser=True),
+    Stage("browser", ((*PYTEST, *PARALLEL, "tests/site", "-m", "browser"),), browser=True),
 )
 
 
