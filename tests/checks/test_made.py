@@ -119,7 +119,7 @@ def judged(task, answer):
 
 def test_a_description_is_told_in_words_and_has_a_dtype():
     case = step_case("float32", 0.5)
-    assert case.name == "model: a line, x (2, 1), optimizer: SGD, lr=0.1 and 0.2, momentum=0.5"
+    assert case.name == "model: a line, x (2, 1), optimizer: SGD, lr=0.1 or 0.2, momentum=0.5"
     assert case.dtype == "float32"
     only_a_function = {"next_logits": made.token_function(GREEDY_AFTER, {(1,): GREEDY_AFTER[0]})}
     assert described(only_a_function) == [
@@ -214,6 +214,35 @@ def test_an_answer_with_a_function_is_judged_and_its_calls_are_seen():
 
 
 # --- models and optimizers -------------------------------------------------------------------
+
+
+def square(model, x):
+    return model(x).square().mean()
+
+
+SQUARE = Task(
+    key="made.square",
+    stub="square(model, x)",
+    contract="returns a scalar",
+    kind="function",
+    returns=("square",),
+    reference=square,
+    cases=lambda rng: [
+        Case("one", {"model": made.model("a line", WEIGHTS), "x": X}, cotangent=np.array(2.0))
+    ],
+    makers={"model": made.model_maker(lambda weights: Line())},
+)
+
+
+def test_gradients_are_judged_at_the_parameters_of_a_model():
+    assert judged(SQUARE, square).score == 1.0
+    detached = judged(SQUARE, lambda model, x: square(model, x).detach()).message
+    assert "no gradient reaches `x`, `model.shift`, `model.inner.weight`" in detached
+
+    def through_half(model, x):
+        return (model.inner(x) + model.shift.detach()).square().mean()
+
+    assert "no gradient reaches `model.shift`:" in judged(SQUARE, through_half).message
 
 
 def test_a_step_is_judged_by_the_parameters_that_it_leaves():
@@ -325,11 +354,8 @@ def test_a_forged_note_is_a_fault_and_no_error_of_the_judge():
     assert not outcomes[0].is_well_formed()
 
 
-def test_a_model_notes_the_shapes_of_its_calls_and_comes_in_its_mode():
+def test_a_model_comes_in_its_mode():
     description = made.model("a line", WEIGHTS, training=False)
     found = make(STEP.makers["model"], "model", model=description)
     assert not found.value.training
-    found.value(torch.ones(2, 1, dtype=torch.float64))
-    found.value(x=torch.ones(3, 1, dtype=torch.float64))
-    assert found.noted() == [[[2, 1]], [[3, 1]]]
     assert all(parameter.grad is None for parameter in found.value.parameters())

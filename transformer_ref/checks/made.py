@@ -126,14 +126,13 @@ def model(
 
 
 def model_maker(build: Callable[[Arrays], nn.Module]) -> Maker:
-    """Return the maker of a model, which notes the shapes that it was called with.
+    """Return the maker of a model, whose parameters are judged after the call.
 
     Args:
         build: gives a model with the parameters that the arrays name, whatever their values are.
 
     Returns:
-        the maker; it notes a list with one entry a call: the shape of each tensor that came.
-        The parameters are judged after the call.
+        the maker.
     """
 
     def make(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
@@ -144,17 +143,9 @@ def model_maker(build: Callable[[Arrays], nn.Module]) -> Maker:
             parameter.data = _tensor(description["weights"][part], case)
             if part in description["gradients"]:
                 parameter.grad = _tensor(description["gradients"][part], case)
-        calls: list[list[list[int]]] = []
+        return Made(built, left=lambda: parameters)
 
-        def note(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            if len(calls) < MOST_NOTED:
-                given = [*args, *kwargs.values()]
-                calls.append([list(each.shape) for each in given if isinstance(each, Tensor)])
-
-        built.register_forward_pre_hook(note, with_kwargs=True)
-        return Made(built, left=lambda: parameters, noted=lambda: calls)
-
-    return Maker(make, form=list[list[list[int]]])
+    return Maker(make)
 
 
 # --- optimizers ------------------------------------------------------------------------------
@@ -224,10 +215,10 @@ def optimizer(
         of: name of the argument that is the model; "" = "model".
 
     Returns:
-        the description, for a task with the maker :data:`OPTIMIZER`.
+        the description, for a task with the maker :data:`OPTIMIZER`, which notes the number of
+        "steps" and of "clearings", those of ``zero_grad``.
     """
-    distinct = sorted(set(rates.values()))
-    said = f"SGD, lr={' and '.join(f'{rate:g}' for rate in distinct)}"
+    said = f"SGD, lr={' or '.join(f'{rate:g}' for rate in sorted(set(rates.values())))}"
     if momentum:
         said += f", momentum={momentum:g}"
     return {
