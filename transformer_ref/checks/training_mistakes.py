@@ -421,7 +421,7 @@ LOSS = (
         (_loss(each=_not_smoothed),),
     ),
     Misconception(
-        "smoothing-without-the-label",
+        "another-smoothing",
         "the smoothing is spread over other classes than all V",
         "Here every class gets eps / V, the label too, which has 1 - eps + eps / V then. To share "
         "among V - 1 or V - 2 classes is another convention.",
@@ -512,6 +512,12 @@ def _off(by: int) -> Step:
     return lambda step, d_model, warmup: right_rate(max(step + by, 0) or 1e-30, d_model, warmup)
 
 
+def _jumps(step: int, d_model: int, warmup: int) -> float:
+    """Rise to the peak and start again from 1."""
+    scale = step * warmup**-1.5 if step <= warmup else (step - warmup) ** -0.5
+    return float(d_model**-0.5 * scale)
+
+
 def _counted_from_the_peak(step: float, warmup: float) -> float:
     return warmup**-0.5 * max(step - warmup, 1) ** -0.5
 
@@ -595,9 +601,8 @@ RATE = (
         "The step in the root is the one that counts from the start of training; else the curve "
         "jumps at the peak.",
         (
-            _rate(
-                fall=lambda step, warmup: max(step - warmup, 1) ** -0.5,
-            ),
+            _rate(fall=lambda step, warmup: max(step - warmup, 1) ** -0.5),
+            _jumps,
             _rate(fall=_counted_from_the_peak),
         ),
     ),
