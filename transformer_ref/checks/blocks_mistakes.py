@@ -1370,6 +1370,17 @@ def _adding(norm: Callable[..., Tensor]) -> Step:
     return lambda x, change, weight, bias, eps: norm(x + change, weight, bias, eps)
 
 
+def _by_axes(of_mean: Axes, of_variance: Axes) -> Callable[..., Tensor]:
+    """Return a norm whose mean and variance are taken over different axes."""
+
+    def norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+        mean = x.mean(of_mean, keepdim=True)
+        variance = x.var(of_variance, keepdim=True, correction=0)
+        return (x - mean) / torch.sqrt(variance + eps) * weight + bias
+
+    return norm
+
+
 def _adds_in_place(x: Tensor, change: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     x += change
     return NormRecipe()(x, weight, bias, eps)
@@ -1417,15 +1428,9 @@ ADD_AND_NORM = (
             "Both belong to the same numbers: those of one token.",
             (),
         ),
-        NormRecipe(
-            spread=lambda x, axes: (
-                (x - x.mean((1, 2), keepdim=True)).square().mean((1, 2), keepdim=True)
-            )
-        ),
-        NormRecipe(
-            centre=lambda x, axes: x - x.mean((1, 2), keepdim=True),
-            spread=lambda x, axes: x.var(-1, keepdim=True, correction=0),
-        ),
+        _by_axes((-1,), (1, 2)),
+        _by_axes((1, 2), (-1,)),
+        NormRecipe(spread=lambda x, axes: spread(x, (1, 2))),
     ),
     Misconception(
         "no-residual",
