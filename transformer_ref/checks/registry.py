@@ -6,7 +6,7 @@ import importlib
 
 from transformer_ref.checks.task import Task
 
-SLUGS = ("tokenizers", "embeddings", "positions", "attention", "masking", "training")
+SLUGS = ("tokenizers", "embeddings", "positions", "attention", "masking", "blocks", "training")
 
 
 def all_tasks() -> dict[str, Task]:
