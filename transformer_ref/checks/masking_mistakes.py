@@ -522,6 +522,16 @@ def _no_shift_where(scores: Tensor, mask: Tensor) -> Tensor:
     return torch.where(total > 0, numerators / total, 0.0)
 
 
+def _as_written(epsilon: float = 0.0, *, times: bool = True) -> Step:
+    """Return the formula, word by word."""
+
+    def wrong(scores: Tensor, mask: Tensor) -> Tensor:
+        numerators = scores.exp() * mask if times else scores.exp().masked_fill(~mask, 0.0)
+        return numerators / (numerators.sum(dim=-1, keepdim=True) + epsilon)
+
+    return wrong
+
+
 def _multiplied(scores: Tensor, mask: Tensor) -> Tensor:
     return (scores * mask).softmax(dim=-1)
 
@@ -537,6 +547,11 @@ def _bias(mask: Tensor, like: Tensor) -> Tensor:
 
 def _bias_then_clean(scores: Tensor, mask: Tensor) -> Tensor:
     return (scores + _bias(mask, scores)).softmax(dim=-1).nan_to_num(0.0)
+
+
+def _bias_of_float32(scores: Tensor, mask: Tensor) -> Tensor:
+    bias = torch.where(mask, 0.0, -math.inf)
+    return (scores + bias).softmax(dim=-1).nan_to_num(0.0)
 
 
 def _empty_sees_all(scores: Tensor, mask: Tensor) -> Tensor:
@@ -648,6 +663,18 @@ SOFTMAX = (
         (_over(-2), _over(1), _over(0)),
     ),
     Misconception(
+        "formula-as-written",
+        "this is the formula, word by word, with all that fails in it",
+        "It divides 0 by 0 where nothing may be seen, and exp of a large score is infinite. "
+        "torch's softmax takes the largest score off first, and the empty rows need a thought of "
+        "their own.",
+        (
+            _as_written(),
+            _as_written(times=False),
+            *(_as_written(epsilon) for epsilon in (1e-6, 1e-8, 1e-9, 1e-12)),
+        ),
+    ),
+    Misconception(
         "exponentials-too-large",
         "the exponentials of large scores are larger than the dtype can hold",
         "In float16 exp(12) is too much, in float32 exp(89). Take the largest score of the row off "
@@ -688,7 +715,7 @@ SOFTMAX = (
         (_logarithms,),
     ),
     _with(DETACHED, detached(softmax)),
-    _with(FLOAT32_ONLY, in_float32(softmax)),
+    _with(FLOAT32_ONLY, in_float32(softmax), _bias_of_float32),
     _with(CHANGES_INPUT, _in_place),
 )
 

@@ -796,6 +796,21 @@ def w_soft_unshifted_fill(scores, mask):
     return e / s.masked_fill(s == 0, 1.0)
 
 
+def w_soft_formula(scores, mask):
+    parts = torch.where(mask, torch.exp(scores), 0.0)
+    return parts.div(parts.sum(dim=-1).unsqueeze(-1))
+
+
+def w_soft_formula_epsilon(scores, mask):
+    e = mask * torch.exp(scores)
+    return e / (torch.sum(e, -1, keepdim=True) + 1e-9)
+
+
+def w_soft_bias_float32(scores, mask):
+    bias = (1.0 - mask.float()).masked_fill(~mask, NINF)
+    return torch.softmax(scores + bias, dim=-1).nan_to_num(0.0)
+
+
 def w_soft_epsilon(scores, mask):
     low = torch.where(mask, scores, torch.finfo(scores.dtype).min)
     e = torch.exp(low - low.max(-1, keepdim=True).values)
@@ -1284,6 +1299,8 @@ WRONG = {
         ("mask-ignored", w_soft_ignored),
         ("over-the-wrong-axis", w_soft_queries),
         ("over-the-wrong-axis", w_soft_axis_one),
+        ("formula-as-written", w_soft_formula),
+        ("formula-as-written", w_soft_formula_epsilon),
         ("exponentials-too-large", w_soft_unshifted),
         ("exponentials-too-large", w_soft_unshifted_fill),
         ("epsilon-is-zero-in-half", w_soft_epsilon),
@@ -1296,6 +1313,7 @@ WRONG = {
         ("detached", w_soft_numpy),
         ("float32-only", w_soft_float),
         ("float32-only", w_soft_float_inside),
+        ("float32-only", w_soft_bias_float32),
         ("changes-its-input", w_soft_in_place),
         ("changes-its-input", w_soft_in_place_index),
     ],

@@ -1,0 +1,332 @@
+"""The assignment "masking": its answers against the package, and what its checks say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from transformer_ref import masks as package
+from transformer_ref.checks import grade, report
+from transformer_ref.checks import masking as reference
+from transformer_ref.checks.judge import find_fault, make_exam
+from transformer_ref.checks.run import run_case
+from transformer_ref.checks.task import Case, Outcome
+
+PADDING = "masking.padding_mask"
+CAUSAL = "masking.causal_mask"
+TARGET = "masking.target_mask"
+SOFTMAX = "masking.masked_softmax"
+BUG = "masking.find_the_bug"
+ANOTHER = "masking.find_another_bug"
+ALL = (PADDING, CAUSAL, TARGET, SOFTMAX, BUG, ANOTHER)
+
+# Answers that are right, and not the reference's, which may not be called.
+
+
+def padding(ids, pad_id):
+    return (ids != pad_id)[:, None, None]
+
+
+def causal(length, device=None):
+    places = torch.arange(length, device=device)
+    return (places <= places[:, None])[None, None]
+
+
+def target(ids, pad_id):
+    return padding(ids, pad_id) & causal(ids.shape[1], ids.device)
+
+
+def softmax(scores, mask):
+    return scores.masked_fill(~mask, -math.inf).softmax(dim=-1).nan_to_num(0)
+
+
+def attend(query, key, value, mask):
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    return softmax(scores, mask) @ value
+
+
+def causal_attention(query, key, value, ids, pad_id):
+    return attend(query, key, value, target(ids, pad_id))
+
+
+ANSWERS = {
+    PADDING: padding,
+    CAUSAL: causal,
+    TARGET: target,
+    SOFTMAX: softmax,
+    BUG: causal_attention,
+    ANOTHER: attend,
+}
+
+
+# --- the answers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ALL)
+def test_a_right_answer_is_right(task):
+    result = grade(task, ANSWERS[task])
+    assert result.score == 1.0, result.message
+
+
+def test_the_references_of_the_bug_hunts_are_torchs_attention():
+    generator = torch.Generator().manual_seed(5)
+    query, key, value = (torch.randn(2, 3, 5, 4, generator=generator) for _ in range(3))
+    ids = torch.tensor([[7, 2, 9, 0, 0], [4, 4, 6, 8, 1]])
+    mask = package.target_mask(ids, 0)
+    right = F.scaled_dot_product_attention(query, key, value, mask)
+    torch.testing.assert_close(reference.causal_attention(query, key, value, ids, 0), right)
+    torch.testing.assert_close(reference.masked_attention(query, key, value, mask), right)
+
+
+@pytest.mark.parametrize("seed", range(100, 108))
+def test_every_misconception_shows_in_every_exam(seed):
+    for key in ALL:
+        exam = make_exam(key, seed)
+        for entry in exam.task.misconceptions:
+            for wrong in entry.wrong:
+                outcomes = [run_case(exam.task, wrong, case) for case in exam.cases]
+                assert any(find_fault(exam, n, outcomes) for n in range(len(outcomes))), entry.key
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_code_as_found_fails_in_every_case(seed):
+    material = report.load_material("masking")
+    for task, answer, key in (
+        (BUG, material.bug_as_given, "both-bugs-are-in"),
+        (ANOTHER, material.another_as_given, "bug-is-in"),
+    ):
+        result = grade(task, answer, seed)
+        assert (result.passed, result.misconception) == (0, key)
+
+
+# --- the cases -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_padding_stands_everywhere_and_has_many_ids(seed):
+    cases = make_exam(PADDING, seed).cases
+    hidden = [case.arguments["ids"] == case.arguments["pad_id"] for case in cases]
+    long = [each for each in hidden if each.shape[1] > 3]
+    assert any(each[:, 0].all() and not each[:, -1].any() for each in long), "in front"
+    assert any(each[:, -1].all() and not each[:, 0].any() for each in long), "at the end"
+    assert any(each.any() and not each[:, [0, -1]].any() for each in long), "inside"
+    assert any(each[:, 0].any() and each[:, -1].any() for each in long), "on both sides"
+    assert any(not each.any() for each in long), "nowhere"
+    assert any(each.all(axis=1).any() for each in long), "nothing else"
+    assert len({case.arguments["pad_id"] for case in cases}) >= 6
+    assert any((case.arguments["ids"] < case.arguments["pad_id"]).any() for case in cases)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_that_may_see_nothing_come_up_in_every_dtype(seed):
+    for key in (SOFTMAX, ANOTHER):
+        empty = {}
+        for case in make_exam(key, seed).cases:
+            rows = case.arguments["mask"].any(axis=-1)
+            assert rows.any(), "a case in which nobody sees anything"
+            empty.setdefault(case.dtype, []).append(not rows.all())
+        assert all(any(found) for found in empty.values()), empty
+        assert {"float16", "float32", "float64"} <= set(empty)
+    assert "bfloat16" in {case.dtype for case in make_exam(SOFTMAX, seed).cases}
+
+
+def test_a_case_in_bfloat16_holds_float32_and_hands_over_bfloat16():
+    exam = make_exam(SOFTMAX, 0)
+    number = next(n for n, case in enumerate(exam.cases) if case.dtype == "bfloat16")
+    case, seen = exam.cases[number], []
+
+    def watches(scores, mask):
+        seen.append(scores.dtype)
+        return softmax(scores, mask)
+
+    outcome = run_case(exam.task, watches, case)
+    assert case.arguments["scores"].dtype == np.float32
+    assert seen == [torch.bfloat16]
+    assert outcome.dtypes == {"weights": "bfloat16"}
+
+
+# --- another device --------------------------------------------------------------------------
+
+
+def test_a_mask_on_the_wrong_device_is_told():
+    result = grade(CAUSAL, lambda length, device=None: causal(length))
+    assert (result.misconception, result.passed) == ("ignores-the-device", result.total - 3)
+    assert "expected it on meta, received it on cpu" in result.message
+
+
+def test_a_batch_on_another_device_finds_what_is_made_on_the_default_one():
+    def half_mended(query, key, value, ids, pad_id):
+        mask = padding(ids, pad_id) & causal(ids.shape[1])
+        return attend(query, key, value, mask)
+
+    result = grade(BUG, half_mended)
+    assert (result.misconception, result.passed) == ("made-on-the-default-device", 12)
+    assert 'on the device "meta"' in result.message
+
+
+def test_an_answer_that_brings_the_batch_to_the_cpu_is_told():
+    def brings(query, key, value, ids, pad_id):
+        if query.is_meta:
+            query, key, value, ids = (torch.zeros(each.shape) for each in (query, key, value, ids))
+        return causal_attention(query, key, value, ids, pad_id)
+
+    result = grade(BUG, brings)
+    assert result.passed == result.total - 3
+    assert "expected it on meta, received it on cpu" in result.message
+
+
+# --- what is told ----------------------------------------------------------------------------
+
+
+def ones(ids, pad_id):
+    return padding(ids, pad_id) | True
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "said"),
+    [
+        (PADDING, ones, "should be False: key 2 is padding (3 of 8 entries are wrong)"),
+        (PADDING, lambda ids, pad_id: ~ones(ids, pad_id), "should be True: key 0 is a token ("),
+        (PADDING, lambda ids, pad_id: ids, "expected shape (2, 1, 1, 4), received (2, 4)"),
+        (
+            CAUSAL,
+            lambda length, device=None: causal(length, device) | True,
+            "`mask[0, 0, 0, 1]` should be False: key 1 comes after query 0",
+        ),
+        (
+            CAUSAL,
+            lambda length, device=None: causal(length, device) & False,
+            "should be True: key 0 is a token, which query 0 may see",
+        ),
+        (CAUSAL, lambda length, device=None: causal(length, device).int(), "expected dtype bool, "),
+        (
+            TARGET,
+            lambda ids, pad_id: target(ids, pad_id).tril(-1),
+            "`mask[0, 0, 0, 0]` should be True: key 0 is a token, which query 0 may see",
+        ),
+        (SOFTMAX, lambda scores, mask: softmax(scores, mask) * 2, "one sums to 2"),
+        (SOFTMAX, lambda scores, mask: softmax(scores, mask) + 1, "a weight that the mask hides"),
+        (
+            SOFTMAX,
+            lambda scores, mask: softmax(scores, mask | ~mask.any(-1, keepdim=True)),
+            "in a row that may see nothing a weight that the mask hides (False) is",
+        ),
+    ],
+)
+def test_a_wrong_answer_is_told_in_words(task, answer, said):
+    result = grade(task, answer)
+    assert said in result.message
+    assert result.score < 1.0
+
+
+def test_nan_is_excused_by_no_mask_that_hides_everything():
+    """A message may say that every query sees a key only where that is so."""
+    told = {}
+    for seed in range(3):
+        exam = make_exam(SOFTMAX, seed)
+        outcomes = [
+            run_case(exam.task, lambda scores, mask: scores * math.nan, case) for case in exam.cases
+        ]
+        for number, case in enumerate(exam.cases):
+            all_see = bool(case.arguments["mask"].any(axis=-1).all())
+            told.setdefault(all_see, set()).add(find_fault(exam, number, outcomes))
+    assert told == {
+        True: {"`weights` holds NaN, though every query may see at least one key"},
+        False: {"`weights` holds NaN"},
+    }
+
+
+def test_a_nan_in_the_gradient_alone_is_found():
+    def added(scores, mask):
+        bias = torch.zeros_like(scores).masked_fill(~mask, -math.inf)
+        return (scores + bias).softmax(dim=-1).nan_to_num(0)
+
+    result = grade(SOFTMAX, added)
+    assert (result.misconception, result.score) == ("nan-in-the-gradient", 0.5)
+    assert result.passed == result.total - 2
+    assert "the gradient of `scores`" in result.message
+    assert "the values are right" in result.message
+
+
+def test_the_first_lines_do_not_give_the_bugs_away():
+    material = report.load_material("masking")
+    for task, answer in ((BUG, material.bug_as_given), (ANOTHER, material.another_as_given)):
+        message = grade(task, answer).message
+        told = message.split("First failing case")[0]
+        assert "still in it" in told
+        given_away = {BUG: ("None", "row", "column"), ANOTHER: ("-inf", "-1e10", "finfo")}
+        assert not [word for word in given_away[task] if word in told]
+
+
+# --- what may and may not be called ----------------------------------------------------------
+
+
+def fused(query, key, value, mask):
+    return F.scaled_dot_product_attention(query, key, value, mask)
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "name"),
+    [
+        (PADDING, package.padding_mask, "masks.padding_mask"),
+        (PADDING, package.padding_mask_or_none, "masks.padding_mask"),
+        (CAUSAL, package.causal_mask, "masks.causal_mask"),
+        (
+            CAUSAL,
+            lambda length, device=None: package.target_mask(torch.ones(1, length).long(), 0),
+            "masks.causal_mask",
+        ),
+        (TARGET, package.target_mask, "masks.target_mask"),
+        (SOFTMAX, package.masked_softmax, "masks.masked_softmax"),
+        (BUG, reference.causal_attention, "checks.masking.causal_attention"),
+        (
+            BUG,
+            lambda query, key, value, ids, pad_id: attend(
+                query, key, value, package.target_mask(ids, pad_id)
+            ),
+            "masks.target_mask",
+        ),
+        (ANOTHER, reference.masked_attention, "checks.masking.masked_attention"),
+        (ANOTHER, fused, "functional.scaled_dot_product_attention"),
+    ],
+)
+def test_the_piece_itself_is_refused(task, answer, name):
+    result = grade(task, answer)
+    assert (result.score, result.misconception) == (0.0, None)
+    assert f"{name}, which this task asks you to do without" in result.message
+
+
+def test_pieces_of_earlier_tasks_are_welcome():
+    def combined(ids, pad_id):
+        return package.padding_mask(ids, pad_id) & package.causal_mask(ids.shape[1], ids.device)
+
+    def with_softmax(query, key, value, mask):
+        scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+        return package.masked_softmax(scores, mask) @ value
+
+    assert grade(TARGET, combined).score == 1.0
+    assert grade(ANOTHER, with_softmax).score == 1.0
+
+
+# --- forged results --------------------------------------------------------------------------
+
+
+def test_numbers_that_are_not_there_are_no_evidence():
+    """On the device meta all masks look alike: a case there may not excuse or accuse an answer."""
+    case = Case("length=4, device='meta'", {"length": 4, "device": "meta"})
+    task = make_exam(CAUSAL, 0).task
+    upside_down = run_case(task, lambda length, device: ~causal(length, device), case)
+    assert upside_down.devices == {"mask": "meta"}
+    assert not upside_down.values["mask"].any()
+
+
+@pytest.mark.parametrize("fault", ["refused", "returned", "built", "raised", "unsolved", "x"])
+def test_a_forged_fault_is_worth_nothing(fault):
+    for key in ALL:
+        exam = make_exam(key, 0)
+        outcomes = [Outcome(fault=fault)] * len(exam.cases)
+        assert all(find_fault(exam, number, outcomes) for number in range(len(outcomes)))
