@@ -1,0 +1,349 @@
+// The figure in book/decoding.ipynb that the reader steps through: a beam search for the sounds of a word,
+// and where the model looks in the word at each step. Plain SVG and native controls, as in positions.js.
+// The search is done here, on what the chapter has asked the model; the chapter puts that into the page.
+// tools/book_extension.py loads this file on pages that hold <figure data-figure="decoding">.
+
+(() => {
+  const END = "<eos>";
+  const DROPPED = 2; // so many of the best that are not kept are shown
+  const PAUSE = 1500; // milliseconds of a step while it plays
+  const LANE = 46; // from one beginning to the next below it
+
+  // A minus sign, not a hyphen.
+  const number = (value, digits) => value.toFixed(digits).replace("-", "\u2212");
+  const name = (token) => (token === END ? "end" : token);
+  const percent = (weight) => `${Math.round(100 * weight)}%`;
+
+  // ---- the search -------------------------------------------------------------------------------
+
+  // One column for each number of tokens: the beginnings that are kept, best first, and the best of the others.
+  function search(asked, beamSize) {
+    const columns = [{ kept: [{ said: "", token: "", depth: 0, sum: 0, parent: null }], dropped: [] }];
+    let complete = null;
+    for (;;) {
+      const live = columns.at(-1).kept.filter((node) => node.token !== END);
+      if (live.length === 0 || (complete && live[0].sum <= complete.sum)) return { columns, complete };
+      const candidates = live.flatMap((parent) => asked[parent.said].next.map((next) => extend(parent, next)));
+      candidates.sort((one, other) => other.sum - one.sum);
+      const kept = candidates.slice(0, beamSize);
+      columns.push({ kept, dropped: candidates.slice(beamSize, beamSize + DROPPED) });
+      for (const node of kept) {
+        if (node.token === END && (!complete || node.sum > complete.sum)) complete = node;
+      }
+    }
+  }
+
+  function extend(parent, [token, logProbability]) {
+    const said = token === END ? parent.said : `${parent.said} ${token}`.trim();
+    const [sum, depth] = [parent.sum + logProbability, parent.depth + 1];
+    return { said, token, depth, sum, parent, probability: Math.exp(logProbability) };
+  }
+
+  // From the first token to this one, without the begin token.
+  function way(node) {
+    return node.parent === null ? [] : [...way(node.parent), node];
+  }
+
+  // ---- drawing ----------------------------------------------------------------------------------
+
+  function draw(parent, tag, attributes = {}, text = "") {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.textContent = text;
+    parent.append(element);
+    return element;
+  }
+
+  // A picture is as wide as its place, so that letters keep their size on a phone.
+  function clear(svg, height) {
+    const width = Math.max(260, svg.parentElement.clientWidth);
+    svg.replaceChildren();
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.setAttribute("height", height);
+    return width;
+  }
+
+  // Where the columns stand, in the tree and in the row of tokens below it.
+  function columnsOf(width, count) {
+    const gap = Math.min(84, (width - 48) / (count - 1));
+    return { gap, box: Math.min(48, gap - 4), x: (column) => 22 + column * gap };
+  }
+
+  function drawBox(parent, x, y, box, label, kind) {
+    draw(parent, "rect", { x: x - box / 2, y: y - 13, width: box, height: 26, rx: 7, class: `moving-box ${kind}` });
+    draw(parent, "text", { x, y: y + 4.5, "text-anchor": "middle", class: kind }, label);
+  }
+
+  function drawTree(svg, { columns, step, beamSize, chosen }) {
+    const width = clear(svg, 34 + LANE * (beamSize + DROPPED));
+    const { gap, box, x } = columnsOf(width, columns.length);
+    const y = (lane) => 40 + LANE * lane;
+    const places = new Map();
+    const chosenWay = new Set([columns[0].kept[0], ...way(chosen)]);
+    const alive = new Set(columns[step].kept.flatMap((node) => [columns[0].kept[0], ...way(node)]));
+    columns.forEach((_, column) => {
+      if (column > 0) draw(svg, "text", { x: x(column), y: 14, "text-anchor": "middle", class: "moving-faint" }, column);
+    });
+    const [edges, boxes] = [draw(svg, "g"), draw(svg, "g")];
+    const put = (node, column, lane, kind) => {
+      places.set(node, [x(column), y(lane)]);
+      if (node.parent === null) return draw(boxes, "circle", { cx: x(0), cy: y(0), r: 6, class: "moving-root" });
+      drawEdge(edges, places.get(node.parent), places.get(node), box, node.probability, kind);
+      const group = draw(boxes, "g", { "data-column": column, "data-lane": lane, class: "moving-node" });
+      drawBox(group, x(column), y(lane), box, name(node.token), kind);
+      const digits = gap < 36 ? 1 : 2;
+      return draw(group, "text", { x: x(column), y: y(lane) + 26, "text-anchor": "middle", class: "moving-sum" }, number(node.sum, digits));
+    };
+    columns.slice(0, step + 1).forEach(({ kept }, column) => {
+      kept.forEach((node, lane) => {
+        const kind = chosenWay.has(node) ? "moving-chosen-way" : alive.has(node) ? "moving-alive" : "moving-dead";
+        put(node, column, lane, node === chosen ? `${kind} moving-shown` : kind);
+      });
+    });
+    columns[step].dropped.forEach((node, index) => put(node, step, beamSize + index, "moving-dropped"));
+    const kept = columns[step].kept.map((node) => node.said || "nothing").join(", then ");
+    svg.setAttribute("aria-label", `Tree of beginnings after step ${step}. Kept, best first: ${kept}.`);
+  }
+
+  function drawEdge(parent, [x1, y1], [x2, y2], box, probability, kind) {
+    const [from, to] = [x1 + (parent.childElementCount ? box / 2 : 6), x2 - box / 2];
+    const middle = (from + to) / 2;
+    const d = `M${from} ${y1} C${middle} ${y1} ${middle} ${y2} ${to} ${y2}`;
+    draw(parent, "path", { d, class: `moving-edge ${kind}`, "stroke-width": 1 + 4 * probability });
+  }
+
+  // Tokens above, letters below, and a curve as wide as each weight; the newest token's are the strong ones.
+  function drawLooks(svg, { word, asked, columns, chosen }) {
+    const [height, top, bottom] = [218, 18, 160];
+    const width = clear(svg, height);
+    const { box, x } = columnsOf(width, columns.length);
+    const space = Math.min(52, (width - 12) / word.length);
+    const letterX = (place) => width / 2 + (place - (word.length - 1) / 2) * space;
+    const said = way(chosen);
+    const rows = said.map((node) => asked[node.parent.said].look);
+    const newest = rows.at(-1);
+    said.forEach((node, row) => {
+      const now = row === said.length - 1;
+      rows[row].forEach((weight, place) => {
+        if (weight < 0.03) return;
+        const [from, to] = [x(row + 1), letterX(place)];
+        const d = `M${from} ${top + 14} C${from} 90 ${to} 90 ${to} ${bottom - 17}`;
+        const kind = now ? "moving-look moving-new" : "moving-look moving-old";
+        draw(svg, "path", { d, class: kind, pathLength: 1, "stroke-width": 1 + 13 * weight, "data-weight": weight });
+      });
+    });
+    said.forEach((node, row) => {
+      const kind = row === said.length - 1 ? "moving-chosen-way moving-shown" : "moving-chosen-way";
+      drawBox(svg, x(row + 1), top, box, name(node.token), kind);
+    });
+    [...word].forEach((letter, place) => {
+      const tile = { x: letterX(place) - space / 2 + 2, y: bottom - 17, width: space - 4, height: 36, rx: 7 };
+      draw(svg, "rect", { ...tile, class: "moving-letter" });
+      draw(svg, "rect", { ...tile, class: "moving-heat", "fill-opacity": (0.75 * newest[place]).toFixed(2) });
+      draw(svg, "text", { x: letterX(place), y: bottom + 7, class: "moving-big", "text-anchor": "middle" }, letter);
+      const share = newest[place] < 0.05 ? "" : percent(newest[place]);
+      draw(svg, "text", { x: letterX(place), y: height - 20, "text-anchor": "middle" }, share);
+    });
+    const shares = [...word].map((letter, place) => `${letter} ${percent(newest[place])}`).join(", ");
+    svg.setAttribute("aria-label", `Attention while ${name(chosen.token)} is chosen: ${shares}.`);
+  }
+
+  function drawNext(svg, { asked, columns, step, chosen }) {
+    const { next } = asked[chosen.parent.said];
+    const width = clear(svg, 12 + 27 * next.length);
+    const [start, room] = [42, width - 42 - 118];
+    const spoken = next.map(([token, logProbability], row) => {
+      const y = 6 + 27 * row;
+      const probability = Math.exp(logProbability);
+      const place = columns[step].kept.findIndex((node) => node.parent === chosen.parent && node.token === token);
+      const fate = place < 0 ? "dropped" : `kept, no. ${place + 1}`;
+      const kind = place < 0 ? "moving-dropped" : token === chosen.token ? "moving-shown" : "moving-alive";
+      draw(svg, "text", { x: start - 8, y: y + 15, "text-anchor": "end" }, name(token));
+      draw(svg, "rect", { x: start, y, width: Math.max(1, room * probability), height: 20, class: `moving-bar ${kind}` });
+      draw(svg, "text", { x: width - 112, y: y + 15 }, probability.toFixed(2));
+      draw(svg, "text", { x: width - 74, y: y + 15, class: "moving-faint" }, fate);
+      return `${name(token)} ${probability.toFixed(2)}, ${fate}`;
+    });
+    svg.setAttribute("aria-label", `What could follow: ${spoken.join("; ")}.`);
+  }
+
+  // ---- what the figure says in words ------------------------------------------------------------
+
+  function describe({ word, asked, listed, columns, complete, step, chosen }) {
+    const goesIn = ["<bos>", ...way(chosen.parent).map((node) => node.token)].join(" ");
+    const { look } = asked[chosen.parent.said];
+    const most = look.indexOf(Math.max(...look));
+    const marked = `${word.slice(0, most)}[${word[most]}]${word.slice(most + 1)}`;
+    const beam = columns[step].kept.map((node) => {
+      const tokens = way(node).map(({ token }) => token).join(" ");
+      return `${tokens} (${number(node.sum, 2)})`;
+    });
+    return [
+      `Step ${step} of ${columns.length - 1}. Goes in: ${goesIn}. Comes out: ${chosen.token}, with probability ${chosen.probability.toFixed(2)}.`,
+      `The model looks most at ${marked}, with ${percent(look[most])} of its attention.`,
+      `Kept, best first: ${beam.join(", ")}.`,
+      verdict(columns, complete, step, listed),
+    ];
+  }
+
+  function verdict(columns, complete, step, listed) {
+    const open = columns[step].kept.find((node) => node.token !== END);
+    if (step < columns.length - 1) return `The search goes on, with ${number(open.sum, 2)} for the best beginning.`;
+    const right = listed.includes(complete.said);
+    const dictionary = `The dictionary lists ${listed.join(" and ")}`;
+    const end = `The search is over: ${complete.said}, with ${number(complete.sum, 2)}.`;
+    return `${end} ${dictionary}, so this ${right ? "is right" : "counts as wrong"}.`;
+  }
+
+  // ---- controls ---------------------------------------------------------------------------------
+
+  function element(parent, tag, properties = {}) {
+    const made = Object.assign(document.createElement(tag), properties);
+    parent.append(made);
+    return made;
+  }
+
+  function makeSlider(parent, id, label, max, onInput) {
+    const row = element(parent, "div", { className: "moving-control" });
+    element(row, "label", { htmlFor: `moving-${id}`, textContent: label });
+    const input = element(row, "input", { id: `moving-${id}`, type: "range", min: 1, max, step: 1, value: 1 });
+    // The slider itself says its value; an output that spoke as well would say it twice.
+    const output = element(row, "output", { htmlFor: `moving-${id}` });
+    output.setAttribute("aria-hidden", "true");
+    input.addEventListener("input", onInput);
+    return { input, output };
+  }
+
+  function makeWords(parent, data, onInput) {
+    const row = element(parent, "div", { className: "moving-control" });
+    element(row, "label", { htmlFor: "moving-word", textContent: "Word" });
+    const select = element(row, "select", { id: "moving-word" });
+    for (const { word } of data) element(select, "option", { value: word, textContent: word });
+    select.addEventListener("input", onInput);
+    return select;
+  }
+
+  function makeControls(parent, data, update) {
+    const box = element(parent, "div", { className: "moving-controls" });
+    const word = makeWords(box, data, update);
+    const sliders = {
+      beam: makeSlider(box, "beam", "Beam size", 4, update),
+      step: makeSlider(box, "step", "Step", 1, update),
+      shown: makeSlider(box, "shown", "Beginning shown, best first", 1, update),
+    };
+    sliders.beam.input.value = 2;
+    const buttons = element(parent, "div", { className: "moving-buttons" });
+    const [back, next, play] = ["Back", "Next", "Play"].map((textContent) =>
+      element(buttons, "button", { type: "button", textContent }),
+    );
+    return { word, sliders, back, next, play };
+  }
+
+  // What the controls say, and the search that follows from it.
+  function read({ word, sliders }, data) {
+    const one = data.find((entry) => entry.word === word.value);
+    const beamSize = Number(sliders.beam.input.value);
+    const { columns, complete } = search(one.asked, beamSize);
+    sliders.step.input.max = columns.length - 1; // the browser moves a value that is too large
+    const step = Number(sliders.step.input.value);
+    const { kept } = columns[step];
+    sliders.shown.input.max = kept.length;
+    const chosen = kept[Number(sliders.shown.input.value) - 1];
+    return { ...one, beamSize, columns, complete, step, chosen };
+  }
+
+  function show({ sliders, back, next }, state) {
+    const said = { beam: String(state.beamSize), step: `${state.step} of ${state.columns.length - 1}` };
+    said.shown = `${sliders.shown.input.value} of ${state.columns[state.step].kept.length}`;
+    for (const [key, { input, output }] of Object.entries(sliders)) {
+      output.textContent = said[key];
+      input.setAttribute("aria-valuetext", said[key]);
+    }
+    // Not `disabled`, which would take the focus away from who presses it.
+    back.setAttribute("aria-disabled", String(state.step === 1));
+    next.setAttribute("aria-disabled", String(state.step === state.columns.length - 1));
+  }
+
+  // Play steps by itself; who wants less motion has the other two buttons.
+  function makePlayer({ play, sliders }, go) {
+    let timer = null;
+    const stop = () => {
+      clearInterval(timer);
+      timer = null;
+      play.textContent = "Play";
+    };
+    const atEnd = () => sliders.step.input.value === sliders.step.input.max;
+    play.hidden = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+    play.addEventListener("click", () => {
+      if (timer !== null) return stop();
+      play.textContent = "Pause";
+      if (atEnd()) go(1);
+      timer = setInterval(() => {
+        go(Number(sliders.step.input.value) + 1);
+        if (atEnd()) stop();
+      }, PAUSE);
+      return undefined;
+    });
+    return stop;
+  }
+
+  function build(figure) {
+    const data = JSON.parse(document.querySelector('script.moving-data[data-for="decoding"]').textContent);
+    const box = document.createElement("div");
+    const controls = makeControls(box, data, update);
+    const pictures = element(box, "div", { className: "moving-pictures" });
+    const panels = ["tree", "looks", "next"].map((kind) => {
+      const place = element(pictures, "div", { className: `moving-place-${kind}` });
+      return draw(place, "svg", { class: `moving-${kind}`, role: "img" });
+    });
+    const words = element(box, "ul", { className: "moving-words" });
+    words.setAttribute("aria-live", "polite");
+    const lines = Array.from({ length: 4 }, () => element(words, "li"));
+
+    function update() {
+      const state = read(controls, data);
+      show(controls, state);
+      [drawTree, drawLooks, drawNext].forEach((drawPicture, index) => drawPicture(panels[index], state));
+      // Only what has changed is written, because a screen reader reads out what is written.
+      describe(state).forEach((line, index) => {
+        if (lines[index].textContent !== line) lines[index].textContent = line;
+      });
+    }
+
+    function go(step, shown = controls.sliders.shown.input.value) {
+      controls.sliders.step.input.value = step; // the browser keeps it within its range
+      const state = read(controls, data);
+      controls.sliders.shown.input.value = Math.min(shown, state.columns[state.step].kept.length);
+      update();
+    }
+
+    const stop = makePlayer(controls, go);
+    const move = (by) => () => {
+      stop();
+      go(Number(controls.sliders.step.input.value) + by);
+    };
+    controls.back.addEventListener("click", move(-1));
+    controls.next.addEventListener("click", move(1));
+    // A short cut for the mouse; the sliders do the same.
+    panels[0].addEventListener("click", (event) => {
+      const node = event.target.closest(".moving-node");
+      const lane = Number(node?.dataset.lane);
+      if (node && lane < Number(controls.sliders.beam.input.value)) go(Number(node.dataset.column), lane + 1);
+    });
+    figure.querySelector(".moving-fallback").replaceWith(box);
+    let width = 0; // of the last drawing; a new height is no reason to draw again
+    new ResizeObserver(() => {
+      if (pictures.clientWidth === width) return;
+      width = pictures.clientWidth;
+      requestAnimationFrame(update);
+    }).observe(pictures);
+    update();
+  }
+
+  function start() {
+    document.querySelectorAll('figure[data-figure="decoding"]').forEach(build);
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();
