@@ -1,0 +1,328 @@
+"""The assignment "blocks": its answers against torch and the package, and what its checks say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.notebooks.assignments import Shell, cells_before_the_tasks, read
+from transformer_ref import layers as package
+from transformer_ref.attention import MultiHeadAttention
+from transformer_ref.checks import blocks as reference
+from transformer_ref.checks import blocks_recipes, grade, report
+from transformer_ref.checks.judge import find_fault, find_misconception, make_exam
+from transformer_ref.checks.registry import all_tasks
+from transformer_ref.checks.run import call, run_case
+from transformer_ref.model import Transformer, TransformerConfig
+
+NORM = "blocks.layer_norm"
+FEED = "blocks.FeedForward"
+ENCODER = "blocks.EncoderLayer"
+DECODER = "blocks.DecoderLayer"
+COUNT = "blocks.count_parameters"
+BUG = "blocks.find_the_bug"
+SECOND = "blocks.find_the_second_bug"
+TASKS = [key for key in all_tasks() if key.startswith("blocks.")]
+
+
+# --- the answers -----------------------------------------------------------------------------
+
+
+def as_torch(layer, d_model, num_heads, d_ff, kind):
+    """Torch's own layer with the same weights."""
+    built = nn.TransformerDecoderLayer if hasattr(layer, "norm3") else nn.TransformerEncoderLayer
+    theirs = built(
+        d_model, num_heads, d_ff, dropout=0.0, batch_first=True, norm_first=kind == "pre"
+    )
+    pairs = {"self_attn": layer.self_attention}
+    if hasattr(layer, "norm3"):
+        pairs["multihead_attn"] = layer.cross_attention
+    state = theirs.state_dict()
+    for name, ours in pairs.items():
+        projections = (ours.q_proj, ours.k_proj, ours.v_proj)
+        state[f"{name}.in_proj_weight"] = torch.cat([each.weight for each in projections])
+        state[f"{name}.in_proj_bias"] = torch.cat([each.bias for each in projections])
+        state[f"{name}.out_proj.weight"] = ours.out_proj.weight
+        state[f"{name}.out_proj.bias"] = ours.out_proj.bias
+    for name in ("linear1", "linear2"):
+        state |= {
+            f"{name}.{k}": v for k, v in getattr(layer.feed_forward, name).state_dict().items()
+        }
+    for name, norm in layer.named_children():
+        if name.startswith("norm"):
+            state |= {f"{name}.{key}": value for key, value in norm.state_dict().items()}
+    theirs.load_state_dict(state)
+    return theirs
+
+
+@pytest.mark.parametrize("kind", ["post", "pre"])
+@pytest.mark.parametrize("recipe", [blocks_recipes.ENCODER, blocks_recipes.DECODER])
+def test_the_recipes_are_torch_s_layers(recipe, kind):
+    """What is right is written out a second time: here it meets a third party."""
+    torch.manual_seed(0)
+    layer = recipe(d_model=12, num_heads=3, d_ff=20, norm=kind)
+    for norm in (layer.norm1, layer.norm2):
+        nn.init.normal_(norm.weight)
+    theirs = as_torch(layer, 12, 3, 20, kind)
+    x, memory = torch.randn(2, 5, 12), torch.randn(2, 7, 12)
+    given = (x, memory) if recipe.cross else (x,)
+    torch.testing.assert_close(layer(*given), theirs(*given))
+
+
+def test_the_count_is_that_of_the_papers_model():
+    assert reference.count_parameters(512, 2048, 6, 37_000) == 63_082_496
+    assert reference.count_parameters(1024, 4096, 6, 37_000) == 214_245_376
+    config = TransformerConfig(11, 11, 8, 2, 3, 3, 20, tie_weights="all")
+    model = Transformer(config)
+    found = sum(parameter.numel() for parameter in model.parameters())
+    assert reference.count_parameters(8, 20, 3, 11) == found
+
+
+def test_what_the_text_says_of_the_second_bug():
+    """It mixes target tokens where the lengths agree, and raises where they do not."""
+    shell = Shell()
+    notebook = read("exercises", "blocks")
+    sources = [cell.source for cell in cells_before_the_tasks(notebook)]
+    sources += [c.source for c in notebook.cells if c.id == "find-the-second-bug-as-found"]
+    for source in sources:
+        assert shell.run(source).error is None
+    block = shell.run("BlockAsFound(8, 2)").value
+    x, memory = torch.randn(1, 4, 8), torch.randn(1, 4, 8)
+    other = x.clone()
+    other[:, -1] += 1.0
+    assert not torch.allclose(block(x, memory)[:, 0], block(other, memory)[:, 0])
+    right = reference.CrossAttentionBlock(8, 2)
+    assert torch.equal(right(x, memory)[:, 0], right(other, memory)[:, 0])
+    with pytest.raises(ValueError, match="must share"):
+        block(x[:, :3], memory)
+    for seed in range(4):
+        kind = shell.run("BlockAsFound").value
+        result = grade(SECOND, kind, seed)
+        assert (result.score, result.misconception) == (0.0, "still-another-order")
+
+
+# --- the cases -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", [NORM, FEED, ENCODER, DECODER, BUG, SECOND])
+def test_gradients_dtypes_and_layouts_are_tried(key):
+    cases = make_exam(key, 1).cases
+    assert {case.dtype for case in cases} == {"float32", "float64"}
+    assert any(case.layout == "strided" for case in cases)
+    assert {case.dtype for case in cases if case.cotangent is not None} == {"float32", "float64"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("key", [ENCODER, DECODER])
+def test_both_kinds_of_norm_and_the_default_are_tried_with_masks(key, seed):
+    exam = make_exam(key, seed)
+    for kind in (None, "post", "pre"):
+        those = [case for case in exam.cases if case.settings.get("norm") == kind]
+        masked = [
+            case
+            for case in those
+            if any(name.endswith("mask") and m is not None for name, m in case.arguments.items())
+        ]
+        assert len(those) > len(masked) >= 2
+    kinds = {case.settings.get("norm", "post") for case in exam.cases if case.cotangent is not None}
+    assert kinds == {"post", "pre"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_lengths_of_the_decoder_differ_both_ways_and_agree(seed):
+    for key in (DECODER, SECOND):
+        lengths = [
+            (case.arguments["x"].shape[1], case.arguments["memory"].shape[1])
+            for case in make_exam(key, seed).cases
+        ]
+        assert min(sum(t < s for t, s in lengths), sum(t > s for t, s in lengths)) >= 2
+        assert sum(t == s for t, s in lengths) >= 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_query_may_see_a_key(seed):
+    for key in (ENCODER, DECODER, SECOND):
+        for case in make_exam(key, seed).cases:
+            for name, mask in case.arguments.items():
+                if name.endswith("mask") and mask is not None:
+                    assert mask.dtype == np.bool_
+                    assert mask.any(axis=-1).all()
+
+
+@pytest.mark.parametrize("seed", range(100, 102))
+@pytest.mark.parametrize("key", TASKS)
+def test_every_misconception_names_itself_in_every_exam(key, seed):
+    exam = make_exam(key, seed)
+    for entry in exam.task.misconceptions:
+        for wrong in entry.wrong:
+            outcomes = [run_case(exam.task, wrong, case) for case in exam.cases]
+            reasons = [find_fault(exam, n, outcomes) for n in range(len(outcomes))]
+            assert any(reasons), entry.key
+            found = find_misconception(exam, outcomes, reasons)
+            assert found is not None, entry.key
+            assert found.key == entry.key
+
+
+# --- how a layer is called -------------------------------------------------------------------
+
+
+def test_norm_comes_by_its_name():
+    """Behind a dropout of one's own, and where the other arguments have other names."""
+
+    def dropout_first(d, h, hidden, dropout=0.0, norm="post"):
+        return dropout, norm
+
+    def by_name_only(d, h, hidden, *, norm="post"):
+        return norm
+
+    def in_place(d, h, hidden, norm="post"):
+        return norm
+
+    given = {"d_model": 4, "num_heads": 2, "d_ff": 8, "norm": "pre"}
+    assert call(dropout_first, given) == (0.0, "pre")
+    assert call(by_name_only, given) == "pre"
+    assert call(in_place, given) == "pre"
+    assert call(lambda *args: args, given) == (4, 2, 8, "pre")
+
+
+# --- what is told ----------------------------------------------------------------------------
+
+
+class Encoder(nn.Module):
+    """A right one, of which one step can be changed."""
+
+    def __init__(self, d_model, num_heads, d_ff, norm="post"):
+        super().__init__()
+        self.kind = norm
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = package.FeedForward(d_model, d_ff)
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+
+    def forward(self, x, mask=None):
+        if self.kind == "pre":
+            y = self.norm1(x)
+            x = x + self.self_attention(y, y, y, mask)
+            return x + self.feed_forward(self.norm2(x))
+        x = self.norm1(x + self.self_attention(x, x, x, mask))
+        return self.norm2(x + self.feed_forward(x))
+
+
+class Doubled(Encoder):
+    def forward(self, x, mask=None):
+        return super().forward(x, mask) + 1
+
+
+class OldNames(Encoder):
+    """The norms keep their numbers under the names of a well-known tutorial."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        for norm in (self.norm1, self.norm2):
+            norm.a_2, norm.b_2 = norm.weight, norm.bias
+            del norm.weight, norm.bias
+
+
+def norm_by(change):
+    return lambda x, weight, bias, eps: (
+        change(F.rms_norm(x - x.mean(-1, keepdim=True), x.shape[-1:], eps=eps)) * weight + bias
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "said"),
+    [
+        (NORM, norm_by(lambda x: x + 0.5), "the features of each token should have the mean 0; in"),
+        (NORM, norm_by(lambda x: x * 2), "should have the variance "),
+        (BUG, lambda x, change, *rest: norm_by(lambda y: y * 3)(x + change, *rest), "variance"),
+        (ENCODER, Doubled, "in post-norm each token comes out of norm2, so without its weight"),
+        (ENCODER, OldNames, "`norm1` has no weight; the layers here have a weight and a bias"),
+        (COUNT, lambda *sizes: "142", "`count` is a str, expected int"),
+        (COUNT, lambda *sizes: 63_082_496, "`count`: expected 142, received 63082496"),
+    ],
+)
+def test_a_wrong_answer_is_told_in_words(task, answer, said):
+    result = grade(task, answer)
+    assert said in result.message
+    assert (result.score < 1.0, result.misconception) == (True, None)
+
+
+def test_a_layer_that_knows_one_kind_of_norm_has_the_points_for_it():
+    class OnlyPost(Encoder):
+        def __init__(self, d_model, num_heads, d_ff, norm="post"):
+            super().__init__(d_model, num_heads, d_ff)
+
+    result = grade(ENCODER, OnlyPost)
+    assert (result.score, result.misconception) == (0.5, "always-post")
+    assert "norm='pre'" in result.message
+
+
+@pytest.mark.parametrize(
+    ("key", "answer", "word"), [(BUG, "bug_as_given", "axes"), (SECOND, "block_as_given", "memory")]
+)
+def test_the_first_lines_do_not_give_the_bug_away(key, answer, word):
+    message = grade(key, getattr(report.load_material("blocks"), answer)).message
+    assert message.startswith(f"{key}: 0 of ")
+    assert "Likely mistake: the bug is still in it." in message
+    assert word not in message.split("First failing case")[0]
+
+
+# --- what may and may not be called ----------------------------------------------------------
+
+
+def of_torch(kind):
+    class Holds(nn.Module):
+        def __init__(self, d_model, num_heads, d_ff, norm="post"):
+            super().__init__()
+            self.inner = kind(d_model, num_heads, d_ff)
+
+    return Holds
+
+
+class GroupNorm(nn.GroupNorm):
+    def forward(self, x):
+        return super().forward(x)
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "name"),
+    [
+        (NORM, lambda x, w, b, eps: F.layer_norm(x, x.shape[-1:], w, b, eps), "layer_norm"),
+        (
+            NORM,
+            lambda x, w, b, eps: torch.layer_norm(x, x.shape[-1:], w, b, eps),
+            "functional.layer_norm",
+        ),
+        (
+            NORM,
+            lambda x, w, b, eps: torch.native_layer_norm(x, x.shape[-1:], w, b, eps)[0],
+            "nn.functional.layer_norm",
+        ),
+        (NORM, lambda x, w, b, eps: nn.LayerNorm(x.shape[-1], eps)(x) * w + b, "nn.LayerNorm"),
+        (
+            NORM,
+            lambda x, w, b, eps: GroupNorm(1, x.shape[-1], eps)(x.view(-1, x.shape[-1])),
+            "group_norm",
+        ),
+        (NORM, reference.layer_norm, "checks.blocks.layer_norm"),
+        (FEED, package.FeedForward, "layers.FeedForward"),
+        (ENCODER, package.EncoderLayer, "layers.EncoderLayer"),
+        (ENCODER, of_torch(nn.TransformerEncoderLayer), "nn.TransformerEncoderLayer"),
+        (DECODER, package.DecoderLayer, "layers.DecoderLayer"),
+        (DECODER, of_torch(nn.TransformerDecoderLayer), "nn.TransformerDecoderLayer"),
+        (COUNT, reference.count_parameters, "checks.blocks.count_parameters"),
+        (BUG, reference.add_and_norm, "checks.blocks.add_and_norm"),
+        (BUG, lambda x, c, w, b, eps: F.layer_norm(x + c, x.shape[-1:], w, b, eps), "layer_norm"),
+        (SECOND, reference.CrossAttentionBlock, "checks.blocks.CrossAttentionBlock"),
+    ],
+)
+def test_the_piece_itself_is_refused(task, answer, name):
+    result = grade(task, answer)
+    assert (result.score, result.misconception) == (0.0, None)
+    assert f"{name}, which this task asks you to do without" in result.message
+
+
+def test_torch_s_norm_is_right_inside_the_layers():
+    assert grade(ENCODER, Encoder).score == 1.0
