@@ -90,6 +90,10 @@ def _no_keepdim(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     return (x - mean) / torch.sqrt(variance + eps) * weight + bias
 
 
+def _no_keepdim_unbiased(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+    return (x - x.mean(-1)) / torch.sqrt(x.var(-1) + eps) * weight + bias
+
+
 def _divided_outside(x: Tensor, variance: Tensor, eps: float) -> Tensor:
     return x / (variance.sqrt() + eps)
 
@@ -269,7 +273,7 @@ LAYER_NORM = (
         "mean and variance have lost an axis, so that they meet the wrong numbers",
         "(B, T) does not fit (B, T, D): broadcasting counts axes from the end. Look for the "
         "argument that keeps the axis with size 1.",
-        (_no_keepdim,),
+        (_no_keepdim, _no_keepdim_unbiased),
         r"must match the size",
     ),
     _with(
@@ -495,6 +499,10 @@ def _gated(kind: str, x: Tensor, norm: Step, f: Step) -> Any:
     return norm(x - f(x)) if kind == "post" else x - f(norm(x))
 
 
+_HALVES = (_no_residual, _kinds(post=_no_residual), _kinds(pre=_no_residual))
+_HALVES_UNNORMED = (_no_norm, _kinds(post=_no_norm), _kinds(pre=_no_norm))
+
+
 class _WithoutNorm(LayerRecipe):
     """Takes no argument `norm`."""
 
@@ -512,6 +520,10 @@ class _OtherNames(LayerRecipe):
         module.attention, module.ffn = module.self_attention, module.feed_forward
         del module.self_attention, module.feed_forward
         return module
+
+
+def _layer_norm_with(eps: float) -> Step:
+    return lambda d_model: nn.LayerNorm(d_model, eps=eps)
 
 
 def _one_head(d_model: int, num_heads: int) -> nn.Module:
@@ -590,6 +602,12 @@ NORM_STATISTICS = Misconception(
     "own norm, or take nn.LayerNorm.",
     (),
 )
+ANOTHER_EPS = Misconception(
+    "another-eps",
+    "the norms have another eps than 1e-5",
+    "It shows where the numbers are tiny. Take nn.LayerNorm(d_model) as it comes.",
+    (),
+)
 HEADS_IGNORED = Misconception(
     "heads-ignored",
     "attention has one head, whatever num_heads says",
@@ -639,14 +657,13 @@ def _joins(base: LayerRecipe) -> Entries:
         _over(1),
         NormRecipe(axes=_all),
     )
-    half = (_kinds(post=_no_residual), _kinds(pre=_no_residual))
     return (
         (EXCHANGED, (replace(base, join=_exchanged),)),
         (ALWAYS_POST, joining(_as("post"))),
         (ALWAYS_PRE, joining(_as("pre"))),
         (DEFAULT_PRE, (replace(base, default="pre"),)),
-        (NO_RESIDUAL, joining(_no_residual, *half)),
-        (NO_NORM, joining(_no_norm, _kinds(post=_no_norm), _kinds(pre=_no_norm))),
+        (NO_RESIDUAL, joining(*_HALVES)),
+        (NO_NORM, joining(*_HALVES_UNNORMED)),
         (
             NORMED_CHANGE,
             joining(_normed_change, _kinds(post=_normed_change), _kinds(pre=_normed_change)),
@@ -661,6 +678,10 @@ def _joins(base: LayerRecipe) -> Entries:
         ),
         (SUBTRACTED, joining(_gated)),
         (NORM_STATISTICS, tuple(replace(base, norm=norm_module(each)) for each in own_norms)),
+        (
+            ANOTHER_EPS,
+            tuple(replace(base, norm=_layer_norm_with(eps)) for eps in (1e-6, 1e-8, 1e-12)),
+        ),
         (HEADS_IGNORED, (replace(base, attention=_one_head),)),
         (WITHOUT_NORM, (_WithoutNorm(base.flow, cross=base.cross),)),
         (WRONG_NAMES, (_OtherNames(base.flow, cross=base.cross),)),
@@ -782,6 +803,15 @@ def _entries(base: LayerRecipe, shared: Entries, *own: Any) -> tuple[Misconcepti
     return tuple(found.values())
 
 
+def _either(flow: Step, right: Step) -> tuple[Step, ...]:
+    """Return a flow, and those wrong in one kind of norm only: people write two branches."""
+
+    def only(kind: str) -> Step:
+        return lambda module, *rest: (flow if module.kind == kind else right)(module, *rest)
+
+    return flow, only("pre"), only("post")
+
+
 # --- the encoder's layer ---------------------------------------------------------------------
 
 MASK_IGNORED = Misconception(
@@ -862,6 +892,14 @@ def _encode_parallel(last: str) -> Step:
     return flow
 
 
+def _encode_lost_sum(module: Any, join: Step, x: Tensor, mask: Mask) -> Any:
+    """What attention gives is not added, and the last sum adds the input of the layer."""
+    y = _no_residual(module.kind, x, module.norm1, lambda y: module.self_attention(y, y, y, mask))
+    if module.kind == "pre":
+        return x + module.feed_forward(module.norm2(y))
+    return module.norm2(x + module.feed_forward(y))
+
+
 def _encode_query_normed(module: Any, join: Step, x: Tensor, mask: Mask) -> Tensor:
     first = join(module.kind, x, module.norm1, lambda y: module.self_attention(y, x, x, mask))
     return join(module.kind, first, module.norm2, module.feed_forward)
@@ -892,7 +930,10 @@ def _by_attentions(base: LayerRecipe, flow: Step) -> tuple[LayerRecipe, ...]:
 ENCODER_LAYER = _entries(
     ENCODER,
     _joins(ENCODER),
-    (MASK_IGNORED, (lambda module, join, x, mask: encode(module, join, x, None),)),
+    (
+        MASK_IGNORED,
+        _either(lambda module, join, x, mask: encode(module, join, x, None), encode),
+    ),
     (
         MASK_INVERTED,
         _by_attentions(ENCODER, lambda module, join, x, mask: encode(module, join, x, _not(mask))),
@@ -900,20 +941,20 @@ ENCODER_LAYER = _entries(
     (
         NORM_REUSED,
         (
-            _with_norms(encode, norm2="norm1"),
-            _with_norms(encode, norm1="norm2"),
+            *_either(_with_norms(encode, norm2="norm1"), encode),
+            *_either(_with_norms(encode, norm1="norm2"), encode),
             _with_norms(encode, norm1="norm2", norm2="norm1"),
         ),
     ),
     (ORDER, (_encode_reversed, _encode_reversed_with_norms)),
     (SUBLAYER_MISSING, (_skipping(encode, "norm1"), _skipping(encode, "norm2"))),
-    (FROM_THE_START, (_from_start(encode, "norm2"),)),
-    (PARALLEL, (_encode_parallel("norm1"), _encode_parallel("norm2"))),
+    (FROM_THE_START, _either(_from_start(encode, "norm2"), encode)),
+    (PARALLEL, (_encode_parallel("norm1"), *_either(_encode_parallel("norm2"), encode))),
     (NORM_AT_THE_END, (_norm_at_the_end(encode, "norm2"), _norm_at_the_end(encode, "norm1"))),
     (ONLY_QUERY_NORMED, (_encode_query_normed,)),
     (RETURNS_MORE, (lambda module, join, x, mask: (encode(module, join, x, mask), x),)),
-    (NO_RESIDUAL, _each_at(encode, 2, _no_residual)),
-    (NO_NORM, _each_at(encode, 2, _no_norm)),
+    (NO_RESIDUAL, (*_each_at(encode, 2, *_HALVES), *_either(_encode_lost_sum, encode))),
+    (NO_NORM, _each_at(encode, 2, *_HALVES_UNNORMED)),
 )
 
 
@@ -1055,7 +1096,10 @@ DECODER_LAYER = _entries(
     _joins(DECODER),
     (
         MEMORY_AS_QUERY,
-        (_sources("y", "y", "memory"), _sources("memory", "memory", "memory")),
+        (
+            *_either(_sources("y", "y", "memory"), decode),
+            _sources("memory", "memory", "memory"),
+        ),
     ),
     (
         SOURCES_MIXED,
@@ -1093,7 +1137,7 @@ DECODER_LAYER = _entries(
     (
         Misconception(
             "masks-exchanged",
-            "tgt_mask and memory_mask have changed places",
+            "an attention gets the mask that belongs to the other one",
             "tgt_mask is (.., T, T) and belongs to self-attention, memory_mask is (.., T, S) and "
             "belongs to cross-attention.",
             (),
@@ -1108,8 +1152,8 @@ DECODER_LAYER = _entries(
     (
         MASK_IGNORED,
         (
-            _masks(lambda tgt, memory: (None, memory)),
-            _masks(lambda tgt, memory: (tgt, None)),
+            *_either(_masks(lambda tgt, memory: (None, memory)), decode),
+            *_either(_masks(lambda tgt, memory: (tgt, None)), decode),
             _masks(lambda tgt, memory: (None, None)),
         ),
     ),
@@ -1148,7 +1192,7 @@ DECODER_LAYER = _entries(
         (
             _with_norms(decode, norm2="norm1", norm3="norm1"),
             _with_norms(decode, norm1="norm3", norm2="norm3"),
-            _with_norms(decode, norm3="norm2"),
+            *_either(_with_norms(decode, norm3="norm2"), decode),
             _with_norms(decode, norm2="norm1"),
             _with_norms(decode, norm1="norm2"),
             _with_norms(decode, norm3="norm1"),
@@ -1176,7 +1220,7 @@ DECODER_LAYER = _entries(
     (
         FROM_THE_START,
         (
-            _from_start(decode, "norm2", "norm3"),
+            *_either(_from_start(decode, "norm2", "norm3"), decode),
             _from_start(decode, "norm2"),
             _from_start(decode, "norm3"),
         ),
@@ -1184,8 +1228,8 @@ DECODER_LAYER = _entries(
     (NORM_AT_THE_END, (_norm_at_the_end(decode, "norm3"),)),
     (ONLY_QUERY_NORMED, (_decode_query_normed,)),
     (RETURNS_MORE, (lambda *args: (decode(*args), args[2]),)),
-    (NO_RESIDUAL, _each_at(decode, 3, _no_residual)),
-    (NO_NORM, _each_at(decode, 3, _no_norm)),
+    (NO_RESIDUAL, _each_at(decode, 3, *_HALVES)),
+    (NO_NORM, _each_at(decode, 3, *_HALVES_UNNORMED)),
 )
 
 
@@ -1218,6 +1262,13 @@ COUNT = (
         "the biases of the linear layers are not counted",
         "A linear layer from n to m has n * m weights and m biases. All of them have biases here.",
         (CountRecipe(_attention_of(4, 0), _feed_of(_no_bias)),),
+    ),
+    Misconception(
+        "matrices-only",
+        "only the matrices are counted, neither biases nor norms",
+        "A linear layer from n to m has n * m weights and m biases. A norm has a weight and a bias "
+        "for each of the D features.",
+        (CountRecipe(_attention_of(4, 0), _feed_of(_no_bias), lambda d_model: 0),),
     ),
     Misconception(
         "no-biases-in-attention",
@@ -1404,6 +1455,9 @@ ADD_AND_NORM = (
             (),
         ),
         _over(1, 2),
+        replace(_over(1, 2), spread=_unbiased),
+        replace(_over(1, 2), divide=_divided_outside),
+        replace(_over(1, 2), spread=_unbiased, divide=_divided_outside),
     ),
     _bug_entry(OVER_BATCH, _over(0, 1)),
     _bug_entry(OVER_TOKENS, _over(1), _over(0)),

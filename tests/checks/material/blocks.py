@@ -677,6 +677,19 @@ def _w_enc_single(self, d, h, ff):
     Enc.furnish(self, d, 1, ff)
 
 
+def _w_enc_eps(self, d, h, ff):
+    Enc.furnish(self, d, h, ff)
+    self.norm1.eps = self.norm2.eps = 1e-6
+
+
+class w_enc_slip(Enc):
+    """The sum around attention is forgotten in one of the branches."""
+
+    def post(self, x, mask):
+        x = self.norm1(self.sa(x, mask))
+        return self.norm2(x + self.ff(x))
+
+
 class w_enc_no_argument(nn.Module):
     def __init__(self, d_model, num_heads, d_ff):
         super().__init__()
@@ -1107,6 +1120,11 @@ class w_dec_inplace(Dec):
         x.add_(self.sa(self.norm1(x), tgt))
         x.add_(self.ca(self.norm2(x), memory, mem))
         return x.add_(self.ff(self.norm3(x)))
+
+
+def _w_dec_eps(self, d, h, ff):
+    Dec.furnish(self, d, h, ff)
+    self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d, eps=1e-12) for _ in range(3))
 
 
 def _w_dec_names(self, d, h, ff):
@@ -1589,6 +1607,7 @@ WRONG = {
         ("norm-of-ones-own", _own_norms(w_norm_annotated)),
         ("norm-of-ones-own", _own_norms(w_norm_unbiased)),
         ("norm-of-ones-own", _own_norms(_axes(1, 2))),
+        ("another-eps", _enc(furnish=_w_enc_eps)),
         ("heads-ignored", _enc(furnish=_w_enc_single)),
         ("no-argument-norm", w_enc_no_argument),
         ("wrong-names", _enc(furnish=_w_enc_names)),
@@ -1600,6 +1619,13 @@ WRONG = {
             ),
         ),
         ("mask-ignored", _enc(sa=lambda self, x, m: self.self_attention(x, x, x))),
+        (
+            "mask-ignored",
+            _enc(
+                pre=lambda self, x, m: Enc.pre(self, x, None),
+            ),
+        ),
+        ("no-residual", w_enc_slip),
         ("mask-inverted", _enc(sa=lambda self, x, m: Enc.sa(self, x, _opposite(m)))),
         ("norm-reused", _enc(furnish=_w_enc_shared_norm)),
         (
@@ -1689,6 +1715,7 @@ WRONG = {
         ),
         ("norm-of-ones-own", _dec_own_norms(w_norm_annotated)),
         ("norm-of-ones-own", _dec_own_norms(_axes(1, 2))),
+        ("another-eps", _dec(furnish=_w_dec_eps)),
         ("heads-ignored", _dec(furnish=lambda self, d, h, ff: Dec.furnish(self, d, 1, ff))),
         ("no-argument-norm", w_dec_no_argument),
         ("wrong-names", _dec(furnish=_w_dec_names)),
@@ -1724,6 +1751,7 @@ WRONG = {
         ),
         ("mask-ignored", _dec(sa=lambda self, x, m: self.self_attention(x, x, x))),
         ("mask-ignored", _dec(ca=lambda self, x, y, m: self.cross_attention(x, y, y))),
+        ("mask-ignored", _dec(post=lambda self, x, y, tgt, mem: Dec.post(self, x, y, None, mem))),
         (
             "mask-inverted",
             _dec(
@@ -1760,6 +1788,10 @@ WRONG = {
         (
             "no-biases",
             _count(lambda d, f, n, v, a, w, m: n * (12 * d * d + 4 * d * f + 10 * d) + v * d),
+        ),
+        (
+            "matrices-only",
+            _count(lambda d, f, n, v, a, w, m: n * (12 * d * d + 4 * d * f) + v * d),
         ),
         (
             "no-biases-in-attention",
