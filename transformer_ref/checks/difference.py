@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,18 @@ def difference(name: str, received: Any, expected: Any, tolerance: Tolerance) ->
         return _sequence_difference(name, received, expected, tolerance)
     if isinstance(expected, dict):
         return _dictionary_difference(name, received, expected, tolerance)
+    if isinstance(expected, float) and isinstance(received, float):
+        right, mine = _in_digits(
+            lambda digits: (f"{expected:.{digits}g}", f"{received:.{digits}g}")
+        )
+        return f"`{name}`: expected {right}, received {mine}"
     return f"`{name}`: expected {_entry(expected)}, received {_entry(received)}"
+
+
+def _in_digits(write: Callable[[int], tuple[str, str]]) -> tuple[str, str]:
+    """Write two results with as few digits as tell them apart."""
+    written = (write(digits) for digits in (4, 8, 17))
+    return next((both for both in written if both[0] != both[1]), write(17))
 
 
 def array_difference(received: np.ndarray, expected: np.ndarray, tolerance: Tolerance) -> str:
@@ -93,18 +105,17 @@ def array_difference(received: np.ndarray, expected: np.ndarray, tolerance: Tole
     with np.errstate(invalid="ignore"):
         wrong = ~(np.abs(received - expected) <= absolute + relative * np.abs(expected))
     if not received.ndim:
-        return f": expected {float(expected):.4g}, received {float(received):.4g}"
+        return difference("", float(received), float(expected), tolerance).removeprefix("``")
     *row, column = (int(index) for index in np.argwhere(wrong)[0])
     start = max(0, min(column, received.shape[-1] - SHOWN_NUMBERS))
     stop = min(start + SHOWN_NUMBERS, received.shape[-1])
     place = ", ".join([*map(str, row), f"{start}:{stop}"])
     here: Any = (*row, slice(start, stop))
-    for digits in (4, 8, 17):
-        numbers = [_numbers(each[here], digits) for each in (expected, received)]
-        if numbers[0] != numbers[1]:
-            break
+    right, mine = _in_digits(
+        lambda digits: (_numbers(expected[here], digits), _numbers(received[here], digits))
+    )
     return (
-        f"[{place}]: expected {numbers[0]}, received {numbers[1]} "
+        f"[{place}]: expected {right}, received {mine} "
         f"({int(wrong.sum())} of {wrong.size} numbers differ)"
     )
 

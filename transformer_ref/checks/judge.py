@@ -336,7 +336,7 @@ def _changed_inputs(case: Case, outcome: Outcome) -> str:
     names = " and ".join(f"`{name}`" for name in outcome.changed)
     look = "append, extend, pop, sort, del or an assignment to an entry"
     if isinstance(case.arguments.get(outcome.changed[0]), np.ndarray):
-        look = "an operation in place (a name that ends in _, or +=, *=, /=)"
+        look = "an operation in place (a name that ends in _, +=, *=, or x[...] = ...)"
     return (
         f"the result is right, but the caller's {names} holds other values after the call. "
         f"Look for {look} on an argument"

@@ -341,8 +341,8 @@ PADDING_COUNTED = Misconception(
 PAD_IS_ZERO = Misconception(
     "padding-is-id-0",
     "padding is taken to be another id than pad_id, such as 0",
-    "Other tokenizers have another id. Compare with the argument, and for equality: labels may be "
-    "larger and smaller than it.",
+    "Other tokenizers have another id. Compare the labels with pad_id itself, by != or ==; ids may "
+    "be larger or smaller than it.",
     (),
 )
 BY_SENTENCE = Misconception(
@@ -355,7 +355,7 @@ SUMMED = Misconception(
     "sum-not-mean",
     "there is a sum over tokens where their mean should be",
     "Divide by the number of labels that are not padding; a loss that grows with the batch needs "
-    "another learning rate for each.",
+    "another learning rate for each size.",
     (),
 )
 SOFTMAX_TWICE = Misconception(
@@ -862,7 +862,7 @@ STEP = (
     ),
     Misconception(
         "no-step",
-        "the parameters do not change by the gradients of this batch",
+        "the gradients of this batch do not change the parameters",
         "zero_grad, the loss, backward, step: each once, and in an order in which step finds the "
         "gradients that backward has made.",
         (
@@ -928,8 +928,9 @@ STEP = (
     ),
     Misconception(
         "nothing-to-differentiate",
-        "the loss is a number before backward is called, and has no way back to the model",
-        "backward belongs to the tensor. Take .item() at the end, for what you return.",
+        "backward is called on something that has no way back to the model",
+        "Call it on the tensor that the model has made, without .item(), detach or no_grad before "
+        "it. The number that you return comes from .item() at the end.",
         (_without_gradient,),
         r"has no attribute 'backward'|does not require grad",
     ),

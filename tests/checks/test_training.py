@@ -1,0 +1,342 @@
+"""The assignment "training": its answers against the package, and what its checks say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from transformer_ref import training as package
+from transformer_ref.checks import contract, grade, report
+from transformer_ref.checks import training as reference
+from transformer_ref.checks.judge import find_fault, make_exam
+from transformer_ref.checks.run import run_case
+from transformer_ref.checks.task import Outcome
+
+SPLIT = "training.split_target"
+LOSS = "training.sequence_loss"
+RATE = "training.noam_learning_rate"
+ACCURACY = "training.token_accuracy"
+STEP = "training.train_step"
+BUG = "training.find_the_bug"
+SILENT = "training.find_the_silent_bug"
+ALL = (SPLIT, LOSS, RATE, ACCURACY, STEP, BUG, SILENT)
+
+# Answers that are right, and not the reference's, which may not be called.
+
+
+def split(ids):
+    return ids[:, :-1], ids[:, 1:]
+
+
+def loss(logits, labels, pad_id, label_smoothing=0.0):
+    return F.cross_entropy(
+        logits.flatten(0, 1),
+        labels.flatten(),
+        ignore_index=pad_id,
+        label_smoothing=label_smoothing,
+    )
+
+
+def rate(step, d_model, warmup):
+    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+
+
+def accuracy(logits, labels, pad_id):
+    real = labels != pad_id
+    return (logits.argmax(-1) == labels)[real].double().mean().item()
+
+
+def forced(model, src, tgt, pad_id):
+    return loss(model(src, tgt[:, :-1]), tgt[:, 1:], pad_id)
+
+
+def step(model, src, tgt, optimizer, pad_id):
+    optimizer.zero_grad()
+    found = forced(model, src, tgt, pad_id)
+    found.backward()
+    optimizer.step()
+    return found.item()
+
+
+def perplexity(logits, labels, pad_id):
+    return loss(logits, labels, pad_id).exp().item()
+
+
+ANSWERS = {
+    SPLIT: split,
+    LOSS: loss,
+    RATE: rate,
+    ACCURACY: accuracy,
+    STEP: step,
+    BUG: forced,
+    SILENT: perplexity,
+}
+
+
+# --- the answers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ALL)
+def test_a_plain_answer_is_right(task):
+    result = grade(task, ANSWERS[task], seed=7)
+    assert result.score == 1.0, result.message
+
+
+def test_the_answers_of_the_checks_agree_with_numbers_worked_out_by_hand():
+    logits = torch.zeros(1, 4, 4)
+    logits[0, 0, 1] = math.log(3.0)
+    logits[0, 1, 2] = math.log(5.0)
+    labels = torch.tensor([[1, 1, 0, 0]])
+    assert reference.perplexity(logits, labels, 0) == pytest.approx(4.0)
+    assert reference.token_accuracy(logits, labels, 0) == 0.5
+    assert reference.token_accuracy(logits, labels, 3) == 0.75  # all four count, the zeros too
+
+
+class OneGuess(nn.Module):
+    """Says the same at every position."""
+
+    def __init__(self):
+        super().__init__()
+        self.guess = nn.Parameter(torch.zeros(4))
+
+    def forward(self, src, tgt_in):
+        return self.guess.expand(*tgt_in.shape, 4)
+
+
+def test_the_step_of_the_checks_is_the_one_in_the_exercise():
+    model = OneGuess()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.4)
+    batch = torch.tensor([[5, 6]]), torch.tensor([[1, 3, 2, 0]])
+    assert reference.train_step(model, *batch, optimizer, 0) == pytest.approx(math.log(4))
+    torch.testing.assert_close(model.guess.data, torch.tensor([-0.1, -0.1, 0.1, 0.1]))
+    assert reference.train_step(model, *batch, optimizer, 0) == pytest.approx(1.2913, abs=1e-4)
+
+
+# --- the cases -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(100, 103))
+def test_every_misconception_shows_in_every_exam(seed):
+    for key in (LOSS, ACCURACY, STEP, BUG, SILENT):
+        exam = make_exam(key, seed)
+        for entry in exam.task.misconceptions:
+            for wrong in entry.wrong:
+                outcomes = [run_case(exam.task, wrong, case) for case in exam.cases]
+                assert any(find_fault(exam, n, outcomes) for n in range(len(outcomes))), entry.key
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_batches_are_what_the_tasks_say(seed):
+    for key in (LOSS, ACCURACY, SILENT):
+        for case in make_exam(key, seed).cases:
+            logits, labels = case.arguments["logits"], case.arguments["labels"]
+            assert logits.shape[:2] == labels.shape
+            assert labels.min() >= 0
+            assert labels.max() < logits.shape[-1]
+            assert 0 <= case.arguments["pad_id"] < logits.shape[-1]
+            assert np.abs(logits).max() < 500
+            real = labels != case.arguments["pad_id"]
+            assert real.any(axis=1).all()
+            if key == SILENT:
+                assert not real.all(), "without padding the bug would not show"
+            if key == ACCURACY:
+                top = np.sort(logits[real], axis=-1)[..., -2:]
+                assert (top[..., 1] - top[..., 0]).min() > 0.5
+                found = (logits.argmax(-1) == labels)[real].mean()
+                assert found < 1.0, "to return 1.0 must be worth nothing"
+    for key in (SPLIT, STEP, BUG):
+        for case in make_exam(key, seed).cases:
+            tgt = case.arguments.get("tgt", case.arguments.get("ids"))
+            assert tgt.shape[1] >= 2
+            assert len(set(tgt[:, 0])) == 1, "a begin token"
+            pad_id = case.arguments.get("pad_id")
+            assert pad_id is None or (tgt[:, 1:] != pad_id).any(axis=1).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_models_of_several_kinds_are_tried(seed):
+    cases = make_exam(STEP, seed).cases
+    models = [case.arguments["model"] for case in cases]
+    optimizers = [case.arguments["optimizer"] for case in cases]
+    assert {case.dtype for case in cases} == {"float32", "float64"}
+    assert sum(bool(model["gradients"]) for model in models) == 3
+    assert sum(bool(each["momentum"]) for each in optimizers) == 3
+    assert sum(len(set(each["rates"].values())) > 1 for each in optimizers) == 1
+    assert {case.arguments["pad_id"] for case in cases} == {0, 1, 3, 5}
+
+
+# --- what is told ----------------------------------------------------------------------------
+
+
+def test_a_model_and_an_optimizer_are_described_in_words():
+    message = grade(STEP, lambda model, src, tgt, optimizer, pad_id: None).message
+    assert "[1] model: " in message
+    assert " target tokens, src (2, " in message
+    assert ", optimizer: SGD, lr=0." in message
+    assert "tgt (2, 4) = [[1, " in message
+
+
+def does_not_step(model, src, tgt, optimizer, pad_id):
+    return forced(model, src, tgt, pad_id).item()
+
+
+def steps_without_gradients(model, src, tgt, optimizer, pad_id):
+    optimizer.zero_grad()
+    optimizer.step()
+    return forced(model, src, tgt, pad_id).item()
+
+
+def descends_too_far(model, src, tgt, optimizer, pad_id):
+    optimizer.zero_grad()
+    found = forced(model, src, tgt, pad_id)
+    (3 * found).backward()
+    optimizer.step()
+    return found.item()
+
+
+def counts_padding(logits, labels, pad_id, label_smoothing=0.0):
+    each = F.cross_entropy(
+        logits.transpose(1, 2), labels, reduction="none", label_smoothing=label_smoothing
+    )
+    return each.sum() / 10
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "said"),
+    [
+        (STEP, does_not_step, "parameters are as they were: optimizer.step() was not called"),
+        (STEP, steps_without_gradients, "was called, but there were no gradients then"),
+        (STEP, descends_too_far, "the result is right, but after the call `model.source`["),
+        (STEP, lambda model, *_: model(torch.zeros(1, 1)), "it raised "),
+        (STEP, lambda *_: torch.tensor(1.0), "`loss` is a tensor of shape (), expected float"),
+        (BUG, lambda *_: 1.0, "expected one tensor, received a float"),
+        (RATE, lambda step, d_model, warmup: 0.0, "a learning rate should be above 0; here it is"),
+        (RATE, lambda step, d_model, warmup: math.nan, "should be above 0; here it is nan"),
+        (RATE, lambda step, d_model, warmup: 1e-4, "expected 1.747e-07, received 0.0001"),
+        (ACCURACY, lambda *_: -0.5, "an accuracy is a share, from 0 to 1; here it is -0.5"),
+        (ACCURACY, lambda *_: math.nan, "from 0 to 1; here it is nan"),
+        (SILENT, lambda *_: 0.5, "no perplexity is below 1"),
+        (SILENT, lambda *_: math.inf, "received inf"),
+    ],
+)
+def test_a_wrong_answer_is_told_in_words(task, answer, said):
+    result = grade(task, answer)
+    assert said in result.message
+    assert result.score < 0.2
+
+
+def test_padding_that_counts_is_told_by_a_case_that_has_more_of_it():
+    exam = make_exam(LOSS, 0)
+    outcomes = [run_case(exam.task, counts_padding, case) for case in exam.cases]
+    faults = [find_fault(exam, number, outcomes) for number in range(len(outcomes))]
+    assert any("two more columns of padding" in fault for fault in faults)
+    assert any("where the label is padding" in fault for fault in faults)
+
+
+def test_the_first_lines_about_the_bugs_do_not_give_them_away():
+    material = report.load_material("training")
+    loud = grade(BUG, material.bug_as_given)
+    assert (loud.score, loud.misconception) == (0.0, "error-still-there")
+    assert "ignore_index" not in loud.message
+    silent = grade(BUG, material.w_bug_only_the_name_of_the_argument)
+    assert (silent.score, silent.misconception) == (0.0, "second-bug-still-there")
+    assert "shift" not in silent.message
+    given = grade(SILENT, material.ppl_as_given)
+    assert (given.score, given.misconception) == (0.0, "bug-still-there")
+    assert "Likely mistake: the bug is still in it." in given.message
+    assert "padding" not in given.message.split("First failing case")[0]
+
+
+# --- what may and may not be called ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "name"),
+    [
+        (SPLIT, package.split_target, "training.split_target"),
+        (LOSS, package.sequence_loss, "training.sequence_loss"),
+        (RATE, package.noam_learning_rate, "training.noam_learning_rate"),
+        (ACCURACY, reference.token_accuracy, "checks.training.token_accuracy"),
+        (STEP, reference.train_step, "checks.training.train_step"),
+        (BUG, reference.teacher_forced_loss, "checks.training.teacher_forced_loss"),
+        (SILENT, reference.perplexity, "checks.training.perplexity"),
+        (
+            SILENT,
+            lambda *given: package.sequence_loss(*given).exp().item(),
+            "training.sequence_loss",
+        ),
+    ],
+)
+def test_the_piece_itself_is_refused(task, answer, name):
+    result = grade(task, answer)
+    assert (result.score, result.misconception) == (0.0, None)
+    assert f"{name}, which this task asks you to do without" in result.message
+    assert name in contract(task)
+
+
+def test_pieces_of_earlier_tasks_are_welcome():
+    def with_pieces(model, src, tgt, optimizer, pad_id):
+        inputs, labels = package.split_target(tgt)
+        optimizer.zero_grad()
+        found = package.sequence_loss(model(src, inputs), labels, pad_id)
+        found.backward()
+        optimizer.step()
+        return found.item()
+
+    assert grade(STEP, with_pieces).score == 1.0
+
+
+# --- hostile answers -------------------------------------------------------------------------
+
+
+class Zero(float):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = float.__hash__
+
+
+def replaces_the_optimizer(model, src, tgt, optimizer, pad_id):
+    optimizer.step = optimizer.zero_grad = lambda *_: None
+    optimizer.steps = 1
+    return forced(model, src, tgt, pad_id).item()
+
+
+def forges_the_count(model, src, tgt, optimizer, pad_id):
+    optimizer.steps = "many"
+    return forced(model, src, tgt, pad_id).item()
+
+
+def empties_the_model(model, src, tgt, optimizer, pad_id):
+    model._parameters.clear()
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda *_: Zero(0),
+        replaces_the_optimizer,
+        forges_the_count,
+        empties_the_model,
+        lambda model, src, tgt, optimizer, pad_id: optimizer,
+    ],
+    ids=["zero", "no-ops", "forged count", "empty model", "optimizer"],
+)
+def test_tricks_with_a_model_gain_nothing(answer):
+    result = grade(STEP, answer)
+    assert result.score == 0.0
+    assert result.message
+
+
+@pytest.mark.parametrize("fault", ["refused", "returned", "built", "raised", "unsolved", "x"])
+def test_a_forged_fault_is_worth_nothing(fault):
+    for key in ALL:
+        exam = make_exam(key, 0)
+        outcomes = [Outcome(fault=fault)] * len(exam.cases)
+        assert all(find_fault(exam, number, outcomes) for number in range(len(outcomes)))
