@@ -255,7 +255,8 @@ def test_a_layer_that_knows_one_kind_of_norm_has_the_points_for_it():
             super().__init__(d_model, num_heads, d_ff)
 
     result = grade(ENCODER, OnlyPost)
-    assert (result.score, result.misconception) == (0.5, "always-post")
+    assert result.misconception == "always-post"
+    assert 0.4 < result.score == result.passed / result.total < 0.5
     assert "norm='pre'" in result.message
 
 

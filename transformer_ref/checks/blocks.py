@@ -208,9 +208,9 @@ def _norm_case(
 def norm_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of layer_norm: 1 to 4 axes, both dtypes, eps from negligible to large."""
     plans: list[tuple[int, str, float, dict[str, Any]]] = [
-        (1, "float32", EPS, {}),
         (2, "float32", EPS, {}),
         (3, "float32", EPS, {}),
+        (1, "float32", EPS, {}),
         (3, "float64", 0.1, {}),
         (3, "float32", 0.5, {}),
         (4, "float32", EPS, {}),
@@ -227,7 +227,7 @@ def norm_cases(rng: np.random.Generator) -> list[Case]:
     square = int(rng.integers(5, 9))
     cases.append(_norm_case(rng, (square, square), "float32", 0.01))
     cases.append(_norm_case(rng, (1, 1, square + 2), "float64", EPS))
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    followed(cases, cases[1], {}, "asked again", UNSTEADY)
     for axes, dtype in ((3, "float32"), (2, "float64")):
         case = _norm_case(rng, _shape(rng, axes), dtype, 0.1)
         cases.append(with_gradients(case, rng, case.arguments["x"].shape))
