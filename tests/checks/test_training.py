@@ -213,7 +213,11 @@ def counts_padding(logits, labels, pad_id, label_smoothing=0.0):
         (STEP, steps_without_gradients, "was called, but there were no gradients then"),
         (STEP, descends_too_far, "the result is right, but after the call `model.source`["),
         (STEP, lambda model, *_: model(torch.zeros(1, 1)), "it raised "),
-        (STEP, lambda *_: torch.tensor(1.0), "`loss` is a tensor of shape (), expected float"),
+        (
+            STEP,
+            lambda *_: torch.tensor(1.0),
+            "shape (), expected float; .item() makes a number of it",
+        ),
         (BUG, lambda *_: 1.0, "expected one tensor, received a float"),
         (RATE, lambda step, d_model, warmup: 0.0, "a learning rate should be above 0; here it is"),
         (RATE, lambda step, d_model, warmup: math.nan, "should be above 0; here it is nan"),

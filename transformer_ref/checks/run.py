@@ -287,7 +287,9 @@ def _plain(name: str, returned: Any, form: Any) -> Any:
     except plain.NotPlainError as error:
         what = error.why or f"is {describe(error.value)}"
         wanted = "" if error.path else f", expected {plain.written(form)}"
-        raise ReturnedError(f"{plain.placed(name, error.path)} {what}{wanted}") from None
+        single = isinstance(error.value, Tensor) and error.value.numel() == 1
+        advice = "; .item() makes a number of it" if single else ""
+        raise ReturnedError(f"{plain.placed(name, error.path)} {what}{wanted}{advice}") from None
 
 
 def describe(value: Any) -> str:
