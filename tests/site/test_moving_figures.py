@@ -8,11 +8,17 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from transformer_ref.data import load_cmudict
+from transformer_ref.decoding import beam_search
+from transformer_ref.g2p import Speller, load_g2p
 from transformer_ref.positions import frequencies, shift_matrix, sinusoidal_encoding
 
 PAGE = "book/positions.html"
+SEARCH_PAGE = "book/decoding.html"
+EACH_PAGE = pytest.mark.parametrize("page_name", [PAGE, SEARCH_PAGE])
 SLIDERS = ("Position pos", "Offset k", "Pair i, from fast to slow", "Dimension D")
 PICTURES = (".moving-clock", ".moving-waves", ".moving-strips", ".moving-words")
 
@@ -26,6 +32,7 @@ def test_a_script_is_loaded_where_its_figure_stands_and_nowhere_else(site: Path)
         scripts = re.findall(r"<script[^>]* src=\"[^\"]*_static/figures/([a-z]+)\.js", page)
         assert sorted(scripts) == sorted(set(figures)), path
     assert 'data-figure="positions"' in (site / PAGE).read_text(encoding="utf-8")
+    assert 'data-figure="decoding"' in (site / SEARCH_PAGE).read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -138,22 +145,200 @@ def test_the_pair_stays_within_the_dimension(figure: Locator) -> None:
 
 
 @pytest.mark.browser
-def test_the_letters_can_be_read_on_a_phone(browser: Browser, address: str) -> None:
+@EACH_PAGE
+def test_the_letters_can_be_read_on_a_phone(browser: Browser, address: str, page_name: str) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
-    page.goto(f"{address}/{PAGE}")
+    page.goto(f"{address}/{page_name}")
     heights = page.locator("figure.moving-figure svg text").evaluate_all(
         "texts => texts.map((text) => text.getBoundingClientRect().height)"
     )
     page.close()
     assert len(heights) > 10
-    assert min(heights) >= 11, json.dumps(heights)
+    assert min(height for height in heights if height) >= 11, json.dumps(heights)
 
 
 @pytest.mark.browser
-def test_without_javascript_there_are_words(browser: Browser, address: str) -> None:
+@EACH_PAGE
+def test_without_javascript_there_are_words(browser: Browser, address: str, page_name: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"{address}/{PAGE}")
+    page.goto(f"{address}/{page_name}")
     expect(page.locator("figure.moving-figure .moving-fallback")).to_be_visible()
     expect(page.locator("figure.moving-figure figcaption")).to_be_visible()
     context.close()
+
+
+# ---- the search in the chapter on decoding -------------------------------------------------------
+
+SEARCH_PICTURES = (".moving-tree", ".moving-looks", ".moving-next", ".moving-words")
+SHOWN = "Beginning shown, best first"
+
+
+@pytest.fixture(scope="module")
+def speller() -> Speller:
+    """Load the trained model once."""
+    return load_g2p(torch.device("cpu"))
+
+
+@pytest.fixture
+def search(tab: Page, address: str) -> Locator:
+    """Open the chapter on decoding and return its figure."""
+    tab.goto(f"{address}/{SEARCH_PAGE}")
+    return tab.locator("figure.moving-figure")
+
+
+def choose(search: Locator, word: str, beam_size: int) -> None:
+    """Choose a word and a beam size, and go to the last step and the best beginning."""
+    search.get_by_label("Word", exact=True).select_option(word)
+    move(search, "Beam size", "Home")
+    move(search, "Beam size", "ArrowRight", beam_size - 1)
+    move(search, "Step", "End")
+    move(search, SHOWN, "Home")
+
+
+def words_of(search: Locator) -> str:
+    """Return what the figure says, with a hyphen for the minus sign."""
+    return search.locator(".moving-words").inner_text().replace("\N{MINUS SIGN}", "-")
+
+
+def words_to_choose(search: Locator) -> list[str]:
+    """Return the words of the figure."""
+    return search.get_by_label("Word", exact=True).locator("option").all_inner_texts()
+
+
+@pytest.mark.browser
+def test_the_search_finds_what_the_package_finds(search: Locator, speller: Speller) -> None:
+    test_split = dict(load_cmudict("test"))
+    bos_id, eos_id = speller.phonemes.bos_id, speller.phonemes.eos_id
+    words = words_to_choose(search)
+    assert len(words) >= 5
+    for word in words:
+        for beam_size in (1, 2, 3, 4):
+            ids, scores = beam_search(
+                speller.model, speller.source([word]), bos_id, eos_id, beam_size, 64
+            )
+            answer = speller.phonemes.decode(ids[0, 0].tolist())
+            choose(search, word, beam_size)
+            said = words_of(search)
+            case = f"{word}, beam of {beam_size}: {said}"
+            assert found_in(said, r"search is over: ([A-Z ]+), with") == " ".join(answer), case
+            score = float(found_in(said, r"search is over: [A-Z ]+, with (\S+)\."))
+            assert score == pytest.approx(scores[0, 0].item(), abs=0.006), case
+            verdict = "is right" if answer in test_split[word] else "counts as wrong"
+            assert said.endswith(f"so this {verdict}."), case
+
+
+@pytest.mark.browser
+def test_the_curves_are_the_weights_of_the_model(search: Locator, speller: Speller) -> None:
+    choose(search, "knighted", 1)
+    _, layers = speller.attention("knighted")
+    weights = torch.stack(layers).mean(dim=(0, 1))  # over layers and heads
+    for step in range(len(weights), 0, -1):
+        shown = search.locator(".moving-look.moving-new").evaluate_all(
+            "curves => curves.map((curve) => Number(curve.dataset.weight))"
+        )
+        expected = [weight for weight in weights[step - 1].tolist() if weight >= 0.0305]
+        assert [w for w in shown if w >= 0.0305] == pytest.approx(expected, abs=0.002), step
+        move(search, "Step", "ArrowLeft")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("way", ["Beam size", "Step", SHOWN])
+def test_the_search_is_moved_by_keyboard(search: Locator, way: str) -> None:
+    def drawn() -> list[str]:
+        return [search.locator(picture).inner_html() for picture in SEARCH_PICTURES]
+
+    before = drawn()
+    move(search, way, "ArrowRight")
+    after = drawn()
+    assert before != after
+    assert before[0] != after[0], "the tree"
+    assert before[3] != after[3], "the words"
+    move(search, way, "ArrowLeft")
+    assert drawn() == before
+
+
+@pytest.mark.browser
+def test_the_buttons_step_and_stay_within_the_search(search: Locator) -> None:
+    step = search.get_by_label("Step", exact=True)
+    back, forward = (search.get_by_role("button", name=name) for name in ("Back", "Next"))
+    expect(back).to_have_attribute("aria-disabled", "true")
+    back.click()
+    expect(step).to_have_value("1")
+    last = int(step.get_attribute("max") or 0)
+    for value in range(2, last + 1):
+        forward.press("Enter")
+        expect(step).to_have_value(str(value))
+        expect(step).to_have_attribute("aria-valuetext", f"{value} of {last}")
+    expect(forward).to_have_attribute("aria-disabled", "true")
+    forward.press("Enter")
+    expect(step).to_have_value(str(last))
+    expect(forward).to_be_focused()
+
+
+@pytest.mark.browser
+def test_a_shorter_search_takes_the_step_back(search: Locator) -> None:
+    choose(search, "cadillac", 4)
+    search.get_by_label("Word", exact=True).select_option("attach")
+    step = search.get_by_label("Step", exact=True)
+    assert step.input_value() == step.get_attribute("max")
+    move(search, SHOWN, "End")
+    move(search, "Beam size", "Home")
+    expect(search.get_by_label(SHOWN, exact=True)).to_have_value("1")
+    assert "AE T AH K" in words_of(search)
+
+
+@pytest.mark.browser
+def test_a_click_on_the_tree_shows_that_beginning(search: Locator) -> None:
+    choose(search, "attach", 2)
+    search.locator('.moving-node[data-column="2"][data-lane="1"]').click()
+    expect(search.get_by_label("Step", exact=True)).to_have_value("2")
+    expect(search.get_by_label(SHOWN, exact=True)).to_have_value("2")
+    assert "Goes in: <bos> AH. Comes out: T" in words_of(search)
+
+
+@pytest.mark.browser
+def test_play_goes_on_by_itself_and_pauses(search: Locator) -> None:
+    step = search.get_by_label("Step", exact=True)
+    search.get_by_role("button", name="Play").click()
+    expect(step).to_have_value("3", timeout=10_000)
+    search.get_by_role("button", name="Pause").click()
+    expect(search.get_by_role("button", name="Play")).to_be_visible()
+    value = step.input_value()
+    search.page.wait_for_timeout(2000)
+    expect(step).to_have_value(value)
+
+
+@pytest.mark.browser
+def test_who_wants_less_motion_gets_none(browser: Browser, address: str) -> None:
+    moving = "document.getAnimations().filter((one) => one.animationName === 'moving-look').length"
+    for motion, expected in (("no-preference", True), ("reduce", False)):
+        page = browser.new_page(reduced_motion=motion)  # type: ignore[arg-type]
+        page.goto(f"{address}/{SEARCH_PAGE}")
+        figure = page.locator("figure.moving-figure")
+        figure.get_by_role("button", name="Next").click()
+        assert bool(page.evaluate(moving)) is expected
+        expect(figure.get_by_role("button", name="Play")).to_be_visible(visible=expected)
+        page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_the_search_fits_its_place(browser: Browser, address: str, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(f"{address}/{SEARCH_PAGE}")
+    search = page.locator("figure.moving-figure")
+    for word in words_to_choose(search):
+        choose(search, word, 4)
+        outside = search.locator(".moving-pictures svg").evaluate_all(
+            """pictures => pictures.flatMap((picture) => {
+              const frame = picture.getBoundingClientRect();
+              return [...picture.querySelectorAll("text, rect")].filter((one) => {
+                const box = one.getBoundingClientRect();
+                return box.width > 0 && (box.left < frame.left - 1 || box.right > frame.right + 1
+                  || box.top < frame.top - 1 || box.bottom > frame.bottom + 1);
+              }).map((one) => `${picture.classList} ${one.outerHTML}`);
+            })"""
+        )
+        assert outside == [], word
+    page.close()

@@ -63,10 +63,11 @@
     return width;
   }
 
-  // Where the columns stand, in the tree and in the row of tokens below it.
-  function columnsOf(width, count) {
-    const gap = Math.min(84, (width - 48) / (count - 1));
-    return { gap, box: Math.min(48, gap - 4), x: (column) => 22 + column * gap };
+  // Where the columns of the tree stand; the begin token is a disc and needs less room.
+  function columnsOf(width, steps) {
+    const gap = Math.min(150, (width - 24) / (steps + 0.15));
+    const box = Math.min(50, gap - 8);
+    return { gap, box, x: (column) => 8 + Math.max(0, column * gap - box / 2 + 6) };
   }
 
   function drawBox(parent, x, y, box, label, kind) {
@@ -76,23 +77,31 @@
 
   function drawTree(svg, { columns, step, beamSize, chosen }) {
     const width = clear(svg, 34 + LANE * (beamSize + DROPPED));
-    const { gap, box, x } = columnsOf(width, columns.length);
+    const { gap, box, x } = columnsOf(width, columns.length - 1);
     const y = (lane) => 40 + LANE * lane;
+    svg.classList.toggle("moving-narrow", gap < 44);
     const places = new Map();
     const chosenWay = new Set([columns[0].kept[0], ...way(chosen)]);
-    const alive = new Set(columns[step].kept.flatMap((node) => [columns[0].kept[0], ...way(node)]));
+    const complete = columns.slice(0, step).flatMap(({ kept }) => kept.filter((node) => node.token === END));
+    const alive = new Set([...columns[step].kept, ...complete].flatMap(way));
     columns.forEach((_, column) => {
-      if (column > 0) draw(svg, "text", { x: x(column), y: 14, "text-anchor": "middle", class: "moving-faint" }, column);
+      const [label, anchor] = column === 0 ? ["step", "start"] : [column, "middle"];
+      draw(svg, "text", { x: column === 0 ? 0 : x(column), y: 14, "text-anchor": anchor, class: "moving-faint" }, label);
     });
     const [edges, boxes] = [draw(svg, "g"), draw(svg, "g")];
     const put = (node, column, lane, kind) => {
       places.set(node, [x(column), y(lane)]);
       if (node.parent === null) return draw(boxes, "circle", { cx: x(0), cy: y(0), r: 6, class: "moving-root" });
-      drawEdge(edges, places.get(node.parent), places.get(node), box, node.probability, kind);
+      const from = node.parent.parent === null ? 6 : box / 2;
+      drawEdge(edges, places.get(node.parent), places.get(node), [from, box / 2], node.probability, kind);
       const group = draw(boxes, "g", { "data-column": column, "data-lane": lane, class: "moving-node" });
-      drawBox(group, x(column), y(lane), box, name(node.token), kind);
-      const digits = gap < 36 ? 1 : 2;
-      return draw(group, "text", { x: x(column), y: y(lane) + 26, "text-anchor": "middle", class: "moving-sum" }, number(node.sum, digits));
+      drawBox(group, x(column), y(lane), box, name(node.token), node.token === END ? `${kind} moving-end` : kind);
+      const below = { x: x(column), y: y(lane) + 26, "text-anchor": "middle", class: "moving-sum" };
+      if (gap > 95) {
+        const beside = { ...below, x: x(column) - box / 2 - 5, y: y(lane) - 6, "text-anchor": "end" };
+        draw(group, "text", beside, node.probability.toFixed(2));
+      }
+      return draw(group, "text", below, number(node.sum, 2));
     };
     columns.slice(0, step + 1).forEach(({ kept }, column) => {
       kept.forEach((node, lane) => {
@@ -105,8 +114,8 @@
     svg.setAttribute("aria-label", `Tree of beginnings after step ${step}. Kept, best first: ${kept}.`);
   }
 
-  function drawEdge(parent, [x1, y1], [x2, y2], box, probability, kind) {
-    const [from, to] = [x1 + (parent.childElementCount ? box / 2 : 6), x2 - box / 2];
+  function drawEdge(parent, [x1, y1], [x2, y2], [before, behind], probability, kind) {
+    const [from, to] = [x1 + before, x2 - behind];
     const middle = (from + to) / 2;
     const d = `M${from} ${y1} C${middle} ${y1} ${middle} ${y2} ${to} ${y2}`;
     draw(parent, "path", { d, class: `moving-edge ${kind}`, "stroke-width": 1 + 4 * probability });
@@ -114,27 +123,32 @@
 
   // Tokens above, letters below, and a curve as wide as each weight; the newest token's are the strong ones.
   function drawLooks(svg, { word, asked, columns, chosen }) {
-    const [height, top, bottom] = [218, 18, 160];
+    const [height, top, bottom] = [240, 42, 182];
     const width = clear(svg, height);
-    const { box, x } = columnsOf(width, columns.length);
-    const space = Math.min(52, (width - 12) / word.length);
-    const letterX = (place) => width / 2 + (place - (word.length - 1) / 2) * space;
+    const spread = (count, most) => {
+      const space = Math.min(most, (width - 4) / count);
+      return { space, at: (place) => width / 2 + (place - (count - 1) / 2) * space };
+    };
+    const { space: chipSpace, at: x } = spread(columns.length - 1, 60);
+    const { space, at: letterX } = spread(word.length, 52);
+    const box = Math.min(48, chipSpace - 5);
     const said = way(chosen);
+    draw(svg, "text", { x: 0, y: 14, class: "moving-faint" }, `where it looks, to say ${name(chosen.token)}`);
     const rows = said.map((node) => asked[node.parent.said].look);
     const newest = rows.at(-1);
     said.forEach((node, row) => {
       const now = row === said.length - 1;
       rows[row].forEach((weight, place) => {
         if (weight < 0.03) return;
-        const [from, to] = [x(row + 1), letterX(place)];
-        const d = `M${from} ${top + 14} C${from} 90 ${to} 90 ${to} ${bottom - 17}`;
+        const [from, to, middle] = [x(row), letterX(place), (top + bottom) / 2];
+        const d = `M${from} ${top + 14} C${from} ${middle} ${to} ${middle} ${to} ${bottom - 17}`;
         const kind = now ? "moving-look moving-new" : "moving-look moving-old";
         draw(svg, "path", { d, class: kind, pathLength: 1, "stroke-width": 1 + 13 * weight, "data-weight": weight });
       });
     });
     said.forEach((node, row) => {
       const kind = row === said.length - 1 ? "moving-chosen-way moving-shown" : "moving-chosen-way";
-      drawBox(svg, x(row + 1), top, box, name(node.token), kind);
+      drawBox(svg, x(row), top, box, name(node.token), kind);
     });
     [...word].forEach((letter, place) => {
       const tile = { x: letterX(place) - space / 2 + 2, y: bottom - 17, width: space - 4, height: 36, rx: 7 };
@@ -150,10 +164,12 @@
 
   function drawNext(svg, { asked, columns, step, chosen }) {
     const { next } = asked[chosen.parent.said];
-    const width = clear(svg, 12 + 27 * next.length);
-    const [start, room] = [42, width - 42 - 118];
+    const width = clear(svg, 30 + 27 * next.length);
+    const [start, room] = [36, width - 36 - 118];
+    const before = ["begin", ...way(chosen.parent).map((node) => node.token)];
+    draw(svg, "text", { x: 0, y: 14, class: "moving-faint" }, `what could follow ${before.slice(-4).join(" ")}`);
     const spoken = next.map(([token, logProbability], row) => {
-      const y = 6 + 27 * row;
+      const y = 26 + 27 * row;
       const probability = Math.exp(logProbability);
       const place = columns[step].kept.findIndex((node) => node.parent === chosen.parent && node.token === token);
       const fate = place < 0 ? "dropped" : `kept, no. ${place + 1}`;
