@@ -102,8 +102,8 @@ def array_difference(received: np.ndarray, expected: np.ndarray, tolerance: Tole
         return f": expected shape {expected.shape}, received {received.shape}"
     received, expected = received.astype(np.float64), expected.astype(np.float64)
     relative, absolute = tolerance
-    with np.errstate(invalid="ignore"):
-        wrong = ~(np.abs(received - expected) <= absolute + relative * np.abs(expected))
+    # Not by subtraction: a finite number is infinitely far from -inf, but within its tolerance.
+    wrong = ~np.isclose(received, expected, rtol=relative, atol=absolute, equal_nan=True)
     if not received.ndim:
         return difference("", float(received), float(expected), tolerance).removeprefix("``")
     *row, column = (int(index) for index in np.argwhere(wrong)[0])

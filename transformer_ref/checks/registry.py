@@ -6,7 +6,16 @@ import importlib
 
 from transformer_ref.checks.task import Task
 
-SLUGS = ("tokenizers", "embeddings", "positions", "attention", "masking", "blocks", "training")
+SLUGS = (
+    "tokenizers",
+    "embeddings",
+    "positions",
+    "attention",
+    "masking",
+    "blocks",
+    "training",
+    "decoding",
+)
 
 
 def all_tasks() -> dict[str, Task]:

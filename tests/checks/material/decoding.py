@@ -1,0 +1,1802 @@
+"""Answers to the assignment "decoding" on which the grader itself is measured.
+
+CORRECT must be accepted, WRONG must be rejected with the misconception that stands beside it, and
+MUTANTS, which are wrong in a way that no misconception describes, must be rejected without a name.
+They are written apart from the checks, in the ways in which people write decoding.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import warnings
+from collections import namedtuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+import transformer_ref.attention as tr
+
+NINF = float("-inf")
+
+# =============================================================================================
+# greedy_decode
+# =============================================================================================
+
+
+def greedy_while(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len and not (len(ids) > 1 and ids[-1] == eos_id):
+        ids = [*ids, next_logits(ids).argmax().item()]
+    return ids
+
+
+def greedy_for(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    for _ in range(max_len - 1):
+        token = torch.argmax(next_logits(ids), dim=-1).item()
+        ids.append(token)
+        if token == eos_id:
+            break
+    return ids
+
+
+def greedy_recursive(next_logits, bos_id, eos_id, max_len):
+    def go_on(ids):
+        if len(ids) == max_len:
+            return ids
+        token = int(torch.topk(next_logits(ids), 1).indices[0])
+        return [*ids, token] if token == eos_id else go_on([*ids, token])
+
+    return go_on([bos_id])
+
+
+def greedy_numpy(next_logits, bos_id, eos_id, max_len):
+    ids = (bos_id,)
+    while len(ids) < max_len:
+        ids += (np.argmax(next_logits(list(ids)).numpy()),)
+        if ids[-1] == eos_id:
+            return ids
+    return ids
+
+
+def greedy_python(next_logits, bos_id, eos_id, max_len):
+    out = [bos_id]
+    print("decoding from", bos_id)
+    for _ in range(1, max_len):
+        logits = next_logits(out).tolist()
+        out.append(logits.index(max(logits)))
+        if out[-1] == eos_id:
+            return out
+    return out
+
+
+def greedy_softmax(next_logits, bos_id, eos_id, max_len):
+    warnings.warn("softmax first", UserWarning, stacklevel=1)
+    ids, done = [bos_id], max_len == 1
+    while not done:
+        probabilities = next_logits(tuple(ids)).double().softmax(0)
+        best = probabilities.max(0).indices.item()
+        ids += [best]
+        done = best == eos_id or len(ids) >= max_len
+    return ids
+
+
+def _g(step=None, more=0, stop=True, after=lambda ids, b, e, m: ids, feed=lambda ids: ids):
+    choose = step or (lambda logits: logits.argmax().item())
+
+    def greedy(next_logits, bos_id, eos_id, max_len):
+        ids = [bos_id]
+        for _ in range(max_len - 1 + more):
+            ids.append(choose(next_logits(feed(ids))))
+            if stop and ids[-1] == eos_id:
+                break
+        return after(ids, bos_id, eos_id, max_len)
+
+    return greedy
+
+
+def w_greedy_text(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        chosen = next_logits(ids).argmax().item()
+        ids.append(chosen)
+        if chosen == "<eos>":
+            break
+    return ids
+
+
+def w_greedy_until_eos(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    token = None
+    while token != eos_id:
+        token = next_logits(ids).argmax().item()
+        ids.append(token)
+    return ids
+
+
+def w_greedy_forever(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while True:
+        ids.append(next_logits(ids).argmax().item())
+        if ids == eos_id:
+            return ids
+
+
+def w_greedy_no_bos(next_logits, bos_id, eos_id, max_len):
+    out = []
+    while len(out) + 1 < max_len:
+        out.append(int(next_logits([bos_id, *out]).argmax()))
+        if out[-1] == eos_id:
+            break
+    return out
+
+
+def w_greedy_no_bos_longer(next_logits, bos_id, eos_id, max_len):
+    out = []
+    for _ in range(max_len):
+        out.append(int(next_logits([bos_id, *out]).argmax()))
+        if out[-1] == eos_id:
+            break
+    return out
+
+
+def w_greedy_no_eos(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        token = int(next_logits(ids).argmax())
+        if token == eos_id:
+            return ids
+        ids.append(token)
+    return ids
+
+
+def w_greedy_words(next_logits, bos_id, eos_id, max_len):
+    ids = w_greedy_no_eos(next_logits, bos_id, eos_id, max_len)
+    return ids[1:]
+
+
+def w_greedy_range(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    for _ in range(max_len):
+        ids.append(int(next_logits(ids).argmax()))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def w_greedy_short(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len - 1:
+        ids.append(int(next_logits(ids).argmax()))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def w_greedy_last(next_logits, bos_id, eos_id, max_len):
+    ids, token = [bos_id], bos_id
+    while len(ids) < max_len:
+        token = int(next_logits([token]).argmax())
+        ids.append(token)
+        if token == eos_id:
+            break
+    return ids
+
+
+def w_greedy_same_input(next_logits, bos_id, eos_id, max_len):
+    prefix, ids = [bos_id], [bos_id]
+    while len(ids) < max_len:
+        ids.append(int(next_logits(prefix).argmax()))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def w_greedy_padded(next_logits, bos_id, eos_id, max_len):
+    ids = greedy_for(next_logits, bos_id, eos_id, max_len)
+    while len(ids) < max_len:
+        ids.append(eos_id)
+    return ids
+
+
+def w_greedy_padded_zero(next_logits, bos_id, eos_id, max_len):
+    out = [0] * max_len
+    for place, token in enumerate(greedy_for(next_logits, bos_id, eos_id, max_len)):
+        out[place] = token
+    return out
+
+
+def w_greedy_eos_added(next_logits, bos_id, eos_id, max_len):
+    ids = w_greedy_no_eos(next_logits, bos_id, eos_id, max_len)
+    return [*ids, eos_id]
+
+
+def w_greedy_eos_put(next_logits, bos_id, eos_id, max_len):
+    ids = greedy_for(next_logits, bos_id, eos_id, max_len)
+    if len(ids) == max_len:
+        ids[-1] = eos_id
+    return ids
+
+
+def w_greedy_zero(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        token = int(next_logits(ids).argmax())
+        ids.append(token)
+        if not token:
+            break
+    return ids
+
+
+def w_greedy_pad_or_end(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        ids.append(int(next_logits(ids).argmax()))
+        if ids[-1] in {0, eos_id}:
+            break
+    return ids
+
+
+def w_greedy_bos_barred(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        order = next_logits(ids).argsort(descending=True).tolist()
+        ids.append(next(token for token in order if token != bos_id))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def w_greedy_no_repeats(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        order = next_logits(ids).argsort(descending=True).tolist()
+        ids.append(next((token for token in order if token not in ids[1:]), 0))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def m_greedy_sampled(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        ids.append(int(next_logits(ids).softmax(-1).multinomial(1)))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def m_greedy_absolute(next_logits, bos_id, eos_id, max_len):
+    return _g(lambda logits: logits.abs().argmax().item())(next_logits, bos_id, eos_id, max_len)
+
+
+def m_greedy_reversed(next_logits, bos_id, eos_id, max_len):
+    return greedy_for(next_logits, bos_id, eos_id, max_len)[::-1]
+
+
+def m_greedy_two_last(next_logits, bos_id, eos_id, max_len):
+    return _g(feed=lambda ids: ids[-2:])(next_logits, bos_id, eos_id, max_len)
+
+
+def m_greedy_third(next_logits, bos_id, eos_id, max_len):
+    return _g(lambda logits: int(logits.topk(3).indices[2]))(next_logits, bos_id, eos_id, max_len)
+
+
+def m_greedy_tensor(next_logits, bos_id, eos_id, max_len):
+    return torch.tensor(greedy_for(next_logits, bos_id, eos_id, max_len))
+
+
+def m_greedy_twice_bos(next_logits, bos_id, eos_id, max_len):
+    return [bos_id, *greedy_for(next_logits, bos_id, eos_id, max_len)]
+
+
+def m_greedy_entries(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len and ids[-1] != eos_id:
+        ids.append(next_logits(ids).argmax())
+    return ids
+
+
+# =============================================================================================
+# filter_logits
+# =============================================================================================
+
+
+def filter_scatter(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        values, places = logits.topk(min(top_k, logits.size(-1)), dim=-1)
+        logits = torch.full_like(logits, NINF).scatter(-1, places, values)
+    if top_p is not None:
+        ordered, order = torch.sort(logits, dim=-1, descending=True)
+        before = torch.softmax(ordered, -1).cumsum(-1).roll(1, -1)
+        before[..., 0] = 0
+        gone = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order, before >= top_p)
+        logits = logits.masked_fill(gone, NINF)
+    return logits
+
+
+def filter_threshold(logits, top_k=None, top_p=None):
+    out = logits.clone()
+    if top_k is not None and top_k < out.shape[-1]:
+        kth = torch.sort(out, dim=-1, descending=True).values[..., top_k - 1 : top_k]
+        out[out < kth] = NINF
+    if top_p is not None:
+        shares = F.softmax(out, dim=-1)
+        # What is at least as likely as a token has these shares together; without itself.
+        likelier = shares[..., None, :] > shares[..., :, None]
+        together = (likelier * shares[..., None, :]).sum(-1)
+        out[together >= top_p] = NINF
+    return out
+
+
+def _filter_row(row, top_k, top_p):
+    order = sorted(range(len(row)), key=lambda i: -row[i])
+    if top_k is not None:
+        order = order[:top_k]
+    if top_p is not None:
+        weights = [math.exp(row[i] - row[order[0]]) for i in order]
+        total, count, so_far = sum(weights), 0, 0.0
+        while count < len(order) and (count == 0 or so_far < top_p * total):
+            so_far += weights[count]
+            count += 1
+        order = order[:count]
+    return [value if i in order else NINF for i, value in enumerate(row)]
+
+
+def filter_python(logits, top_k=None, top_p=None):
+    rows = logits.reshape(-1, logits.shape[-1]).tolist()
+    found = [_filter_row(row, top_k, top_p) for row in rows]
+    return torch.tensor(found, dtype=logits.dtype, device=logits.device).reshape(logits.shape)
+
+
+def filter_numpy(logits, top_k=None, top_p=None):
+    x = logits.detach().cpu().numpy().astype(np.float64)
+    rank = (-x).argsort(-1).argsort(-1)
+    if top_k is not None:
+        x = np.where(rank < top_k, x, -np.inf)
+    if top_p is not None:
+        p = np.exp(x - x.max(-1, keepdims=True))
+        p /= p.sum(-1, keepdims=True)
+        order = (-p).argsort(-1)
+        before = np.take_along_axis(p, order, -1).cumsum(-1) - np.take_along_axis(p, order, -1)
+        keep = np.empty_like(before)
+        np.put_along_axis(keep, order, before, -1)
+        x = np.where(keep < top_p, x, -np.inf)
+    print("filtered", x.shape)
+    return torch.from_numpy(x).to(logits.device, logits.dtype)
+
+
+def filter_ascending(logits, top_k=None, top_p=None):
+    warnings.warn("from the tail", UserWarning, stacklevel=1)
+    if top_k:
+        k = min(top_k, logits.size(-1))
+        logits = logits.masked_fill(logits < logits.topk(k)[0][..., -1, None], NINF)
+    if top_p:
+        ordered, order = logits.sort(descending=False, dim=-1)
+        tail = ordered.softmax(dim=-1).cumsum(dim=-1)
+        gone = tail <= 1 - top_p
+        gone[..., -1] = False
+        logits = logits.masked_fill(gone.scatter(-1, order, gone), NINF)
+    return logits
+
+
+def filter_where(logits, *, top_k=None, top_p=None):
+    rank = logits.argsort(-1, descending=True).argsort(-1)
+    keep = torch.ones_like(rank, dtype=torch.bool) if top_k is None else rank < top_k
+    logits = torch.where(keep, logits, NINF)
+    if top_p is not None:
+        p = logits.softmax(-1).sort(-1, descending=True).values
+        count = (p.cumsum(-1) < top_p).sum(-1, keepdim=True) + 1
+        logits = torch.where(rank < count, logits, NINF)
+    return logits
+
+
+def _k(logits, top_k):
+    if top_k is None:
+        return logits
+    k = min(top_k, logits.shape[-1])
+    return logits.masked_fill(logits < logits.topk(k).values[..., -1:], NINF)
+
+
+def _p(logits, top_p, shift=True, keep_first=True):
+    if top_p is None:
+        return logits
+    ordered, order = logits.sort(dim=-1, descending=True)
+    gone = ordered.softmax(-1).cumsum(-1) > top_p
+    if shift:
+        gone[..., 1:] = gone[..., :-1].clone()
+    if keep_first:
+        gone[..., 0] = False
+    return logits.masked_fill(gone.scatter(-1, order, gone), NINF)
+
+
+def w_filter_p_then_k(logits, top_k=None, top_p=None):
+    return _k(_p(logits, top_p), top_k)
+
+
+def w_filter_both_from_the_start(logits, top_k=None, top_p=None):
+    by_k, by_p = _k(logits, top_k), _p(logits, top_p)
+    return torch.minimum(by_k, by_p)
+
+
+def w_filter_elif(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        return _k(logits, top_k)
+    if top_p is not None:
+        return _p(logits, top_p)
+    return logits
+
+
+def w_filter_p_wins(logits, top_k=None, top_p=None):
+    return _p(logits, top_p) if top_p is not None else _k(logits, top_k)
+
+
+def w_filter_no_crossing(logits, top_k=None, top_p=None):
+    return _p(_k(logits, top_k), top_p, shift=False, keep_first=False)
+
+
+def w_filter_no_crossing_but_one(logits, top_k=None, top_p=None):
+    return _p(_k(logits, top_k), top_p, shift=False)
+
+
+def w_filter_one_more(logits, top_k=None, top_p=None):
+    logits = _k(logits, top_k)
+    if top_p is None:
+        return logits
+    p, order = logits.softmax(-1).sort(dim=-1, descending=True)
+    count = (p.cumsum(-1) < top_p).sum(-1, keepdim=True) + 2
+    rank = order.argsort(-1)
+    return logits.masked_fill(rank >= count, NINF)
+
+
+def w_filter_no_scatter(logits, top_k=None, top_p=None):
+    logits = _k(logits, top_k)
+    if top_p is None:
+        return logits
+    gone = logits.sort(dim=-1, descending=True).values.softmax(-1).cumsum(-1) >= top_p
+    gone = torch.cat([torch.zeros_like(gone[..., :1]), gone[..., :-1]], -1)
+    return logits.masked_fill(gone, NINF)
+
+
+def w_filter_tail(logits, top_k=None, top_p=None):
+    logits = _k(logits, top_k)
+    if top_p is None:
+        return logits
+    p, order = logits.softmax(-1).sort(dim=-1)
+    gone = p.cumsum(-1) - p >= top_p
+    return logits.masked_fill(gone.scatter(-1, order, gone), NINF)
+
+
+def w_filter_each(logits, top_k=None, top_p=None):
+    logits = _k(logits, top_k)
+    return logits if top_p is None else logits.masked_fill(logits.softmax(-1) < top_p, NINF)
+
+
+def w_filter_each_rest(logits, top_k=None, top_p=None):
+    logits = _k(logits, top_k)
+    return logits if top_p is None else logits.masked_fill(logits.softmax(-1) < 1 - top_p, NINF)
+
+
+def w_filter_min_p(logits, top_k=None, top_p=None):
+    logits = _k(logits, top_k)
+    if top_p is None:
+        return logits
+    p = logits.softmax(-1)
+    return logits.masked_fill(p < top_p * p.max(-1, keepdim=True).values, NINF)
+
+
+def w_filter_tail_kept(logits, top_k=None, top_p=None):
+    logits = _k(logits, top_k)
+    if top_p is None:
+        return logits
+    kept = _p(logits, top_p) > NINF
+    return logits.masked_fill(kept, NINF)
+
+
+def w_filter_complement(logits, top_k=None, top_p=None):
+    return _p(_k(logits, top_k), None if top_p is None else 1.0 - top_p)
+
+
+def w_filter_logit_sum(logits, top_k=None, top_p=None):
+    logits = _k(logits, top_k)
+    if top_p is None:
+        return logits
+    ordered, order = logits.sort(dim=-1, descending=True)
+    gone = (ordered.cumsum(-1) - ordered) >= top_p
+    return logits.masked_fill(gone.scatter(-1, order, gone), NINF)
+
+
+def w_filter_lowest(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        k = min(top_k, logits.shape[-1])
+        places = logits.topk(k, largest=False).indices
+        keep = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, places, True)
+        logits = logits.masked_fill(~keep, NINF)
+    return _p(logits, top_p)
+
+
+def w_filter_k_out(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        places = logits.topk(min(top_k, logits.shape[-1])).indices
+        logits = logits.scatter(-1, places, NINF)
+    return _p(logits, top_p)
+
+
+def w_filter_k_plus(logits, top_k=None, top_p=None):
+    return _p(_k(logits, None if top_k is None else top_k + 1), top_p)
+
+
+def w_filter_k_strict(logits, top_k=None, top_p=None):
+    if top_k is not None and top_k <= logits.shape[-1]:
+        logits = logits.masked_fill(logits <= logits.topk(top_k).values[..., -1:], NINF)
+    elif top_k is not None:
+        logits = _k(logits, top_k - 1)
+    return _p(logits, top_p)
+
+
+def w_filter_flat(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        k = min(top_k, logits.numel())
+        logits = torch.where(logits >= logits.flatten().topk(k).values[-1], logits, NINF)
+    return _p(logits, top_p)
+
+
+def w_filter_first_row(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        first = logits.reshape(-1, logits.shape[-1])[0]
+        places = first.topk(min(top_k, len(first))).indices
+        keep = torch.zeros(len(first), dtype=torch.bool)
+        keep[places] = True
+        logits = logits.masked_fill(~keep, NINF)
+    return _p(logits, top_p)
+
+
+def w_filter_k_unchecked(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        logits = logits.masked_fill(logits < logits.topk(top_k, dim=-1)[0][..., [-1]], NINF)
+    return _p(logits, top_p)
+
+
+def w_filter_k_sorted_unchecked(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        kth = logits.sort(descending=True, dim=-1).values[..., top_k - 1]
+        logits = logits.masked_fill(logits < kth.unsqueeze(-1), NINF)
+    return _p(logits, top_p)
+
+
+def w_filter_zero(logits, top_k=None, top_p=None):
+    out = _p(_k(logits, top_k), top_p)
+    return torch.where(out == NINF, torch.zeros_like(out), out)
+
+
+def w_filter_probabilities(logits, top_k=None, top_p=None):
+    return F.softmax(_p(_k(logits, top_k), top_p), dim=-1)
+
+
+def w_filter_old_probabilities(logits, top_k=None, top_p=None):
+    return F.softmax(logits, dim=-1) * (_p(_k(logits, top_k), top_p) > NINF)
+
+
+def w_filter_log(logits, top_k=None, top_p=None):
+    return F.log_softmax(_p(_k(logits, top_k), top_p), dim=-1)
+
+
+def w_filter_log_first(logits, top_k=None, top_p=None):
+    return _p(_k(F.log_softmax(logits, dim=-1), top_k), top_p)
+
+
+def w_filter_sorted(logits, top_k=None, top_p=None):
+    out = _p(_k(logits, top_k), top_p)
+    return -((-out).sort(dim=-1).values)
+
+
+def w_filter_in_place(logits, top_k=None, top_p=None):
+    out = _p(_k(logits, top_k), top_p)
+    logits[out == NINF] = NINF
+    return logits
+
+
+def w_filter_float(logits, top_k=None, top_p=None):
+    return _p(_k(logits.float(), top_k), top_p)
+
+
+def m_filter_lowest_number(logits, top_k=None, top_p=None):
+    return _p(_k(logits, top_k), top_p).clamp(min=-1e9)
+
+
+def m_filter_finfo(logits, top_k=None, top_p=None):
+    out = _p(_k(logits, top_k), top_p)
+    return out.masked_fill(out == NINF, torch.finfo(out.dtype).min)
+
+
+def m_filter_half_k(logits, top_k=None, top_p=None):
+    return _p(_k(logits, None if top_k is None else max(1, top_k // 2)), top_p)
+
+
+def m_filter_squared(logits, top_k=None, top_p=None):
+    return _p(_k(logits, top_k), None if top_p is None else top_p**2)
+
+
+def m_filter_nothing(logits, top_k=None, top_p=None):
+    return logits * 1.0
+
+
+def m_filter_everything(logits, top_k=None, top_p=None):
+    return torch.full_like(logits, NINF)
+
+
+def m_filter_values(logits, top_k=None, top_p=None):
+    out = _p(_k(logits, top_k), top_p)
+    return out[out > NINF]
+
+
+def m_filter_shifted(logits, top_k=None, top_p=None):
+    out = _p(_k(logits, top_k), top_p)
+    return out - out.amax(-1, keepdim=True)
+
+
+def m_filter_rolled(logits, top_k=None, top_p=None):
+    return _p(_k(logits, top_k), top_p).roll(1, -1)
+
+
+# =============================================================================================
+# beam_search
+# =============================================================================================
+
+
+def beam_lists(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    beams, finished = [([bos_id], 0.0)], []
+    while beams and len(beams[0][0]) < max_len:
+        candidates = []
+        for ids, total in beams:
+            for token, step in enumerate(next_log_probs(ids).tolist()):
+                candidates.append(([*ids, token], total + step))
+        candidates.sort(key=lambda pair: -pair[1])
+        beams = []
+        for ids, total in candidates[:beam_size]:
+            (finished if ids[-1] == eos_id else beams).append((ids, total))
+    everything = finished + beams
+    return max(everything, key=lambda p: p[1] / (len(p[0]) - 1) ** length_penalty)[0]
+
+
+def beam_tensors(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    rows, sums = [[bos_id]], torch.zeros(1, dtype=torch.float64)
+    best, best_score = None, NINF
+    for n in range(1, max_len):
+        step = torch.stack([next_log_probs(row).double() for row in rows])
+        totals = (sums[:, None] + step).flatten()
+        size = step.shape[1]
+        top = totals.topk(min(beam_size, len(totals)))
+        going, kept = [], []
+        for total, place in zip(top.values.tolist(), top.indices.tolist(), strict=True):
+            ids = [*rows[place // size], place % size]
+            if ids[-1] == eos_id or n == max_len - 1:
+                score = total / n**length_penalty
+                if score > best_score:
+                    best, best_score = ids, score
+            if ids[-1] != eos_id:
+                going.append(ids)
+                kept.append(total)
+        if not going:
+            break
+        rows, sums = going, torch.tensor(kept, dtype=torch.float64)
+    return best
+
+
+def beam_ended_stay(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    """What has ended keeps its place in the beam."""
+    beams = [(0.0, (bos_id,))]
+    for _ in range(max_len - 1):
+        pool = []
+        for total, ids in beams:
+            if len(ids) > 1 and ids[-1] == eos_id:
+                pool.append((total, ids))
+            else:
+                steps = next_log_probs(list(ids)).tolist()
+                pool += [(total + step, (*ids, token)) for token, step in enumerate(steps)]
+        beams = heapq.nlargest(beam_size, pool, key=lambda pair: pair[0])
+    return list(max(beams, key=lambda b: b[0] / (len(b[1]) - 1) ** length_penalty)[1])
+
+
+def beam_twice_as_wide(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    """Rank twice as many, so that what ends takes no place in the beam."""
+    beams, done = [(0.0, [bos_id])], []
+    for _ in range(max_len - 1):
+        grown = []
+        for total, ids in beams:
+            grown += [(total + s, [*ids, t]) for t, s in enumerate(next_log_probs(ids).tolist())]
+        grown = sorted(grown, key=lambda pair: pair[0])[::-1][: 2 * beam_size]
+        done += [pair for pair in grown[:beam_size] if pair[1][-1] == eos_id]
+        beams = [pair for pair in grown if pair[1][-1] != eos_id][:beam_size]
+    print("ended:", len(done))
+    return max(done + beams, key=lambda b: b[0] / (len(b[1]) - 1) ** length_penalty)[1]
+
+
+Hypothesis = namedtuple("Hypothesis", "score total ids")
+
+
+def beam_named(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    warnings.warn("beam search", UserWarning, stacklevel=1)
+
+    def scored(total, ids):
+        return Hypothesis(total / math.pow(len(ids) - 1, length_penalty), total, ids)
+
+    live, best = [Hypothesis(0.0, 0.0, [bos_id])], Hypothesis(NINF, NINF, [bos_id])
+    for length in range(2, max_len + 1):
+        rows = [(h, next_log_probs(h.ids).double().numpy()) for h in live]
+        grown = [scored(h.total + x, [*h.ids, i]) for h, row in rows for i, x in enumerate(row)]
+        # Of one length, the order of the scores is that of the sums.
+        grown = sorted(grown, key=lambda h: h.score, reverse=True)[:beam_size]
+        ended = [h for h in grown if h.ids[-1] == eos_id or length == max_len]
+        best = max([best, *ended], key=lambda h: h.score)
+        live = [h for h in grown if h.ids[-1] != eos_id]
+        if not live:
+            break
+    return best.ids
+
+
+def beam_stops_early(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    """Stop when nothing alive can win any more: sums only fall."""
+    live, best, best_score = [(0.0, [bos_id])], None, NINF
+    reach = max(1, max_len - 1) ** length_penalty
+    while live:
+        pool = [
+            (total + float(step), [*ids, token])
+            for total, ids in live
+            for token, step in enumerate(next_log_probs(ids))
+        ]
+        pool.sort(key=lambda pair: pair[0], reverse=True)
+        live = []
+        for total, ids in pool[:beam_size]:
+            if ids[-1] == eos_id or len(ids) == max_len:
+                score = total / (len(ids) - 1) ** length_penalty
+                if score > best_score:
+                    best, best_score = ids, score
+            else:
+                live.append((total, ids))
+        if live and live[0][0] / reach < best_score:
+            break
+    return best
+
+
+def _b(score=None, grow=None, stop=None, pool=None, more=0, ends=True, keep=None, after=None):
+    score = score or (lambda total, ids, eos, alpha: total / (len(ids) - 1) ** alpha)
+    grow = grow or (lambda total, step: total + step)
+    pool = pool or (lambda done, live: done + live)
+
+    def beam_search(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+        live, done = [([bos_id], 0.0)], []
+        for _ in range(max_len - 1 + more):
+            new = []
+            for ids, total in live:
+                steps = next_log_probs(ids).tolist()
+                new += [([*ids, t], grow(total, x)) for t, x in enumerate(steps)]
+            new = (keep or (lambda n, b: sorted(n, key=lambda p: -p[1])[:b]))(new, beam_size)
+            live = [pair for pair in new if not ends or pair[0][-1] != eos_id]
+            done += [pair for pair in new if ends and pair[0][-1] == eos_id]
+            if not live or (stop and stop(done)):
+                break
+        best = max(pool(done, live), key=lambda p: score(p[1], p[0], eos_id, length_penalty))
+        return (after or (lambda ids, eos: ids))(best[0], eos_id)
+
+    return beam_search
+
+
+def w_beam_greedy(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        ids.append(next_log_probs(ids).argmax().item())
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def w_beam_branches(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    first = next_log_probs([bos_id]).tolist()
+    order = sorted(range(len(first)), key=lambda t: first[t], reverse=True)[:beam_size]
+    found = []
+    for token in order:
+        ids, total = [bos_id, token], first[token]
+        while len(ids) < max_len and ids[-1] != eos_id:
+            step = next_log_probs(ids)
+            ids.append(int(step.argmax()))
+            total += float(step.max())
+        found.append((total / (len(ids) - 1) ** length_penalty, ids))
+    return max(found)[1]
+
+
+def w_beam_worst(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    search = _b(keep=lambda new, size: sorted(new, key=lambda pair: pair[1])[:size])
+    return search(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty)
+
+
+def w_beam_min(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    search = _b(score=lambda total, ids, eos, alpha: -total / (len(ids) - 1) ** alpha)
+    return search(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty)
+
+
+w_beam_no_penalty = _b(score=lambda total, ids, eos, alpha: total)
+w_beam_times = _b(score=lambda total, ids, eos, alpha: total * (len(ids) - 1) ** alpha)
+w_beam_with_bos = _b(score=lambda total, ids, eos, alpha: total / len(ids) ** alpha)
+w_beam_without_eos = _b(
+    score=lambda total, ids, eos, alpha: (
+        total / max(1, sum(token != eos for token in ids[1:])) ** alpha
+    )
+)
+w_beam_wu = _b(score=lambda total, ids, eos, alpha: total / (((5 + len(ids) - 1) / 6) ** alpha))
+w_beam_mean = _b(score=lambda total, ids, eos, alpha: total / (len(ids) - 1))
+w_beam_last_step = _b(grow=lambda total, step: step)
+w_beam_product = _b(grow=lambda total, step: -abs(total * step) if total else step)
+w_beam_probabilities = _b(grow=lambda total, step: total + np.exp(step))
+w_beam_ended_only = _b(pool=lambda done, live: done if done else live)
+w_beam_live_only = _b(pool=lambda done, live: live if live else done)
+w_beam_first = _b(stop=lambda done: len(done) > 0, pool=lambda done, live: done or live)
+w_beam_first_all = _b(stop=lambda done: len(done) > 0)
+w_beam_first_of_all = _b(pool=lambda done, live: (done or live)[:1])
+w_beam_no_end = _b(ends=False)
+w_beam_long = _b(more=1)
+w_beam_short = _b(more=-1)
+w_beam_no_bos = _b(after=lambda ids, eos: ids[1:])
+w_beam_no_eos = _b(after=lambda ids, eos: [ids[0], *(token for token in ids[1:] if token != eos)])
+
+
+def m_beam_random(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        ids.append(int(next_log_probs(ids).exp().multinomial(1)))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def m_beam_pair(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    return beam_lists(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty), 0.0
+
+
+def m_beam_second(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    search = _b(pool=lambda done, live: sorted(done + live, key=lambda p: -p[1])[1:])
+    return search(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty)
+
+
+def m_beam_longest(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    search = _b(score=lambda total, ids, eos, alpha: (len(ids), total))
+    return search(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty)
+
+
+def m_beam_all(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    return [beam_lists(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty)]
+
+
+def m_beam_root(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    search = _b(score=lambda total, ids, eos, alpha: total / (len(ids) - 1) ** (3 * alpha - 1))
+    return search(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty)
+
+
+def m_beam_greedy_end(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    ids = beam_lists(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty)
+    return [*ids[:-1], max(ids)]
+
+
+# =============================================================================================
+# cached_attention
+# =============================================================================================
+
+
+def cached_cat(query, key, value, cache):
+    if cache is None:
+        keys, values = key, value
+    else:
+        keys = torch.cat([cache[0], key], dim=-2)
+        values = torch.cat([cache[1], value], dim=-2)
+    weights = (query @ keys.transpose(-2, -1) / math.sqrt(query.shape[-1])).softmax(-1)
+    return weights @ values, (keys, values)
+
+
+def cached_einsum(query, key, value, cache):
+    past = [] if cache is None else [cache]
+    keys = torch.cat([k for k, _ in past] + [key], 2)
+    values = torch.cat([v for _, v in past] + [value], 2)
+    scores = torch.einsum("bhk,bhsk->bhs", query[:, :, 0], keys) * query.size(-1) ** -0.5
+    out = torch.einsum("bhs,bhsk->bhk", F.softmax(scores, dim=-1), values)
+    return [out.unsqueeze(2), [keys, values]]
+
+
+def cached_reference(query, key, value, cache):
+    if cache is not None:
+        key, value = (torch.cat(pair, 2) for pair in zip(cache, (key, value), strict=True))
+    return tr.scaled_dot_product_attention(query, key, value)[0], (key, value)
+
+
+def cached_room(query, key, value, cache):
+    length = 0 if cache is None else cache[0].shape[2]
+    shape = (*key.shape[:2], length + 1, key.shape[3])
+    keys, values = key.new_empty(shape), value.new_empty(shape)
+    if cache is not None:
+        keys[:, :, :-1], values[:, :, :-1] = cache
+    keys[:, :, -1:], values[:, :, -1:] = key, value
+    print("length", length + 1)
+    scores = (keys * query).sum(-1) / keys.shape[-1] ** 0.5
+    return (scores.softmax(-1).unsqueeze(-1) * values).sum(2, keepdim=True), (keys, values)
+
+
+def cached_heads(query, key, value, cache):
+    warnings.warn("head by head", UserWarning, stacklevel=1)
+    keys, values = key, value
+    if cache:
+        keys, values = torch.cat((cache[0], key), 2), torch.cat((cache[1], value), 2)
+    heads = []
+    for h in range(query.shape[1]):
+        scores = torch.bmm(query[:, h], keys[:, h].mT).double() / math.sqrt(query.shape[-1])
+        heads.append(torch.bmm(scores.softmax(2).to(values.dtype), values[:, h]))
+    return torch.stack(heads, dim=1), (keys, values)
+
+
+def cached_stacked(query, key, value, cache):
+    new = torch.stack([key, value])
+    both = new if cache is None else torch.cat([torch.stack(list(cache)), new], dim=3)
+    keys, values = both.unbind(0)
+    weights = torch.softmax(query.matmul(keys.mT).div(query.shape[-1] ** 0.5), dim=-1)
+    return torch.matmul(weights, values), (keys, values)
+
+
+def _c(query, keys, values, scale=None, dim=-1):
+    scores = query @ keys.mT / (math.sqrt(query.shape[-1]) if scale is None else scale)
+    return scores.softmax(dim) @ values
+
+
+def _joined(key, value, cache, dim=2):
+    if cache is None:
+        return key, value
+    return torch.cat([cache[0], key], dim), torch.cat([cache[1], value], dim)
+
+
+def w_cached_ignored(query, key, value, cache):
+    return value.clone(), (key, value)
+
+
+def w_cached_self_only(query, key, value, cache):
+    return _c(query, key, value), _joined(key, value, cache)
+
+
+def w_cached_past_only(query, key, value, cache):
+    past = cache if cache is not None else (key, value)
+    return _c(query, *past), _joined(key, value, cache)
+
+
+def w_cached_causal(query, key, value, cache):
+    keys, values = _joined(key, value, cache)
+    scores = query @ keys.mT / math.sqrt(query.shape[-1])
+    mask = torch.ones(1, keys.shape[2]).tril() == 0
+    return scores.masked_fill(mask.to(scores.device), NINF).softmax(-1) @ values, (keys, values)
+
+
+def w_cached_old_pair(query, key, value, cache):
+    keys, values = _joined(key, value, cache)
+    return _c(query, keys, values), cache if cache is not None else (key, value)
+
+
+def w_cached_new_pair(query, key, value, cache):
+    return _c(query, *_joined(key, value, cache)), (key, value)
+
+
+def w_cached_front(query, key, value, cache):
+    if cache is not None:
+        key, value = torch.cat([key, cache[0]], 2), torch.cat([value, cache[1]], 2)
+    return _c(query, key, value), (key, value)
+
+
+def w_cached_heads_axis(query, key, value, cache):
+    keys, values = _joined(key, value, cache, 1)
+    return _c(query, keys, values), (keys, values)
+
+
+def w_cached_features_axis(query, key, value, cache):
+    keys, values = _joined(key, value, cache, -1)
+    return _c(query, keys, values), (keys, values)
+
+
+def w_cached_window(query, key, value, cache):
+    keys, values = _joined(key, value, cache)
+    if cache is not None:
+        length = cache[0].shape[2]
+        keys, values = keys[..., -length:, :], values[..., -length:, :]
+    return _c(query, keys, values), (keys, values)
+
+
+def w_cached_twice(query, key, value, cache):
+    keys, values = _joined(key, value, cache)
+    output = _c(query, keys, values)
+    return output, (torch.cat([keys, key], 2), torch.cat([values, value], 2))
+
+
+def w_cached_twice_seen(query, key, value, cache):
+    keys, values = _joined(key, value, _joined(key, value, cache))
+    return _c(query, keys, values), (keys, values)
+
+
+def w_cached_over(query, key, value, cache):
+    if cache is None:
+        cache = (key, value)
+    keys, values = cache
+    keys[:, :, -1], values[:, :, -1] = key[:, :, 0], value[:, :, 0]
+    return _c(query, keys, values), (keys, values)
+
+
+def w_cached_pair_swapped(query, key, value, cache):
+    keys, values = _joined(key, value, cache)
+    return _c(query, keys, values), (values, keys)
+
+
+def w_cached_arguments_swapped(query, key, value, cache):
+    keys, values = _joined(value, key, cache)
+    return _c(query, keys, values), (keys, values)
+
+
+def w_cached_query_as_key(query, key, value, cache):
+    keys, values = _joined(query, value, cache)
+    return _c(query, keys, values), (keys, values)
+
+
+def w_cached_no_scale(query, key, value, cache):
+    keys, values = _joined(key, value, cache)
+    return _c(query, keys, values, 1.0), (keys, values)
+
+
+def w_cached_by_length(query, key, value, cache):
+    keys, values = _joined(key, value, cache)
+    return _c(query, keys, values, math.sqrt(keys.shape[2])), (keys, values)
+
+
+def w_cached_by_heads(query, key, value, cache):
+    keys, values = _joined(key, value, cache)
+    return _c(query, keys, values, math.sqrt(query.shape[1])), (keys, values)
+
+
+def w_cached_queries(query, key, value, cache):
+    keys, values = _joined(key, value, cache)
+    return _c(query, keys, values, dim=2), (keys, values)
+
+
+def w_cached_scores(query, key, value, cache):
+    keys, values = _joined(key, value, cache)
+    return query @ keys.mT / math.sqrt(query.shape[-1]) @ values, (keys, values)
+
+
+def w_cached_cleared(query, key, value, cache):
+    keys, values = (each.clone() for each in _joined(key, value, cache))
+    if cache is not None:
+        cache[0].mul_(0)
+        cache[1].mul_(0)
+    return _c(query, keys, values), (keys, values)
+
+
+def w_cached_float(query, key, value, cache):
+    output, pair = cached_cat(
+        query.float(), key.float(), value.float(), cache and tuple(x.float() for x in cache)
+    )
+    return output, pair
+
+
+def m_cached_output(query, key, value, cache):
+    return cached_cat(query, key, value, cache)[0]
+
+
+def m_cached_three(query, key, value, cache):
+    output, (keys, values) = cached_cat(query, key, value, cache)
+    return output, keys, values
+
+
+def m_cached_stacked_pair(query, key, value, cache):
+    output, pair = cached_cat(query, key, value, cache)
+    return output, torch.stack(pair)
+
+
+def m_cached_squeezed(query, key, value, cache):
+    output, pair = cached_cat(query, key, value, cache)
+    return output.squeeze(2), pair
+
+
+def m_cached_mean(query, key, value, cache):
+    keys, values = _joined(key, value, cache)
+    return values.mean(2, keepdim=True), (keys, values)
+
+
+def m_cached_hard(query, key, value, cache):
+    keys, values = _joined(key, value, cache)
+    best = (query @ keys.mT).argmax(-1)[..., None].expand(-1, -1, -1, values.shape[-1])
+    return values.gather(2, best), (keys, values)
+
+
+def m_cached_flipped(query, key, value, cache):
+    output, (keys, values) = cached_cat(query, key, value, cache)
+    return output, (keys, values.flip(2))
+
+
+def m_cached_key_scaled(query, key, value, cache):
+    return cached_cat(query, key / 2, value, cache)
+
+
+# =============================================================================================
+# find_the_bug
+# =============================================================================================
+
+
+def prompt_for(next_logits, prompt, eos_id, max_len):
+    ids = list(prompt)
+    for _ in range(max_len - len(prompt)):
+        best = int(next_logits(ids).argmax())
+        ids.append(best)
+        if best == eos_id:
+            break
+    return ids
+
+
+def prompt_while(next_logits, prompt, eos_id, max_len):
+    ids, token = [*prompt], None
+    while token != eos_id and len(ids) < max_len:
+        token = next_logits(ids).argmax().item()
+        ids.append(token)
+    return ids
+
+
+def prompt_tuple(next_logits, prompt, eos_id, max_len):
+    ids = tuple(prompt)
+    while len(ids) < max_len:
+        ids = (*ids, int(next_logits(ids).max(0).indices))
+        if ids[-1] == eos_id:
+            return ids
+    return ids
+
+
+def prompt_islice(next_logits, prompt, eos_id, max_len):
+    def tokens():
+        ids = list(prompt)
+        while True:
+            yield (token := int(next_logits(ids).topk(1)[1]))
+            if token == eos_id:
+                return
+            ids.append(token)
+
+    return list(prompt) + list(itertools.islice(tokens(), max_len - len(prompt)))
+
+
+def prompt_recursive(next_logits, prompt, eos_id, max_len):
+    print(prompt)
+    if len(prompt) >= max_len:
+        return prompt
+    longer = [*prompt, next_logits(prompt).argmax().item()]
+    return (
+        longer if longer[-1] == eos_id else prompt_recursive(next_logits, longer, eos_id, max_len)
+    )
+
+
+def bug_as_given(next_logits, prompt, eos_id, max_len):
+    ids = list(prompt)
+    for _ in range(max_len):
+        best = int(next_logits(ids).argmax())
+        ids.append(best)
+        if pred_token == eos_id:  # noqa: F821
+            break
+    return ids
+
+
+def w_bug_unbound(next_logits, prompt, eos_id, max_len):
+    ids = list(prompt)
+    while len(ids) < max_len:
+        ids.append(int(next_logits(ids).argmax()))
+        if token == eos_id:  # noqa: F821
+            break
+        token = ids[-1]  # noqa: F841
+    return ids
+
+
+def w_bug_silenced(next_logits, prompt, eos_id, max_len):
+    ids, pred_token = list(prompt), prompt[-1]
+    for _ in range(max_len):
+        ids.append(int(next_logits(ids).argmax()))
+        if pred_token == eos_id:
+            break
+    return ids
+
+
+def w_bug_silenced_short(next_logits, prompt, eos_id, max_len):
+    ids, pred_token = list(prompt), None
+    while len(ids) < max_len and pred_token != eos_id:
+        ids.append(int(next_logits(ids).argmax()))
+    return ids
+
+
+def w_bug_name_only(next_logits, prompt, eos_id, max_len):
+    ids = list(prompt)
+    for _ in range(max_len):
+        best = int(next_logits(ids).argmax())
+        ids.append(best)
+        if best == eos_id:
+            break
+    return ids
+
+
+def w_bug_one_more(next_logits, prompt, eos_id, max_len):
+    ids = list(prompt)
+    while len(ids) <= max_len:
+        ids.append(int(next_logits(ids).argmax()))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def w_bug_end_dropped(next_logits, prompt, eos_id, max_len):
+    ids = list(prompt)
+    while len(ids) < max_len:
+        best = int(next_logits(ids).argmax())
+        if best == eos_id:
+            break
+        ids.append(best)
+    return ids
+
+
+def w_bug_end_dropped_long(next_logits, prompt, eos_id, max_len):
+    ids = list(prompt)
+    for _ in range(max_len):
+        best = int(next_logits(ids).argmax())
+        if best == eos_id:
+            break
+        ids.append(best)
+    return ids
+
+
+def w_bug_new_only(next_logits, prompt, eos_id, max_len):
+    return prompt_for(next_logits, prompt, eos_id, max_len)[len(prompt) :]
+
+
+def w_bug_new_only_long(next_logits, prompt, eos_id, max_len):
+    return w_bug_name_only(next_logits, prompt, eos_id, max_len)[len(prompt) :]
+
+
+def w_bug_short(next_logits, prompt, eos_id, max_len):
+    ids = list(prompt)
+    for _ in range(max_len - len(prompt) - 1):
+        ids.append(int(next_logits(ids).argmax()))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def w_bug_no_limit(next_logits, prompt, eos_id, max_len):
+    ids = list(prompt)
+    while ids[-1] != eos_id:
+        ids.append(int(next_logits(ids).argmax()))
+    return ids
+
+
+def w_bug_last(next_logits, prompt, eos_id, max_len):
+    ids = list(prompt)
+    while len(ids) < max_len:
+        ids.append(int(next_logits([ids[-1]]).argmax()))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def w_bug_twice(next_logits, prompt, eos_id, max_len):
+    ids = list(prompt)
+    for _ in range(max_len - 2 * len(prompt)):
+        ids.append(int(next_logits(ids).argmax()))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def w_bug_argmin(next_logits, prompt, eos_id, max_len):
+    ids = list(prompt)
+    while len(ids) < max_len and (ids[-1] != eos_id or len(ids) == len(prompt)):
+        ids.append(int(next_logits(ids).argmin()))
+    return ids
+
+
+def w_bug_prompt_changed(next_logits, prompt, eos_id, max_len):
+    ids = prompt
+    for _ in range(max_len - len(prompt)):
+        ids += [int(next_logits(ids).argmax())]
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def m_bug_first_token(next_logits, prompt, eos_id, max_len):
+    return prompt_for(next_logits, prompt[:1], eos_id, max_len)
+
+
+def m_bug_last_repeated(next_logits, prompt, eos_id, max_len):
+    ids = prompt_for(next_logits, prompt, eos_id, max_len)
+    return [*ids[:-1], ids[-2]]
+
+
+def m_bug_string(next_logits, prompt, eos_id, max_len):
+    return " ".join(map(str, prompt_for(next_logits, prompt, eos_id, max_len)))
+
+
+def m_bug_double(next_logits, prompt, eos_id, max_len):
+    ids = prompt_for(next_logits, prompt, eos_id, max_len)
+    return [*prompt, *ids]
+
+
+def m_bug_reversed(next_logits, prompt, eos_id, max_len):
+    return prompt_for(next_logits, prompt[::-1], eos_id, max_len)
+
+
+def m_bug_one_step(next_logits, prompt, eos_id, max_len):
+    return [*prompt, int(next_logits(prompt).argmax())]
+
+
+# =============================================================================================
+# find_another_bug
+# =============================================================================================
+
+
+def all_one_by_one(next_logits, prompts, eos_id, max_len):
+    return [prompt_for(next_logits, prompt, eos_id, max_len) for prompt in prompts]
+
+
+def all_flags(next_logits, prompts, eos_id, max_len):
+    rows = [list(prompt) for prompt in prompts]
+    finished = [False] * len(rows)
+    for _ in range(max_len - len(rows[0])):
+        for i, row in enumerate(rows):
+            if finished[i]:
+                continue
+            token = int(next_logits(row).argmax())
+            row.append(token)
+            finished[i] = token == eos_id
+        if all(finished):
+            break
+    return rows
+
+
+def all_at_work(next_logits, prompts, eos_id, max_len):
+    rows = [list(prompt) for prompt in prompts]
+    at_work = list(range(len(rows)))
+    while at_work and len(rows[at_work[0]]) < max_len:
+        best = torch.stack([next_logits(rows[i]) for i in at_work]).argmax(-1).tolist()
+        for i, token in zip(at_work, best, strict=True):
+            rows[i].append(token)
+        at_work = [i for i in at_work if rows[i][-1] != eos_id]
+    return rows
+
+
+def all_cut(next_logits, prompts, eos_id, max_len):
+    """Run all to the limit, and cut them behind their ends."""
+    given, rows = len(prompts[0]), [list(prompt) for prompt in prompts]
+    while len(rows[0]) < max_len:
+        rows = [[*row, int(next_logits(row).argmax())] for row in rows]
+    print("cut")
+    return [row[: row.index(eos_id, given) + 1] if eos_id in row[given:] else row for row in rows]
+
+
+def all_tuples(next_logits, prompts, eos_id, max_len):
+    warnings.warn("tuples", UserWarning, stacklevel=1)
+    return tuple(prompt_tuple(next_logits, prompt, eos_id, max_len) for prompt in prompts)
+
+
+def all_last_token(next_logits, prompts, eos_id, max_len):
+    rows, given = [[*prompt] for prompt in prompts], len(prompts[0])
+    for length in range(given, max_len):
+        for row in rows:
+            if len(row) == length and (length == given or row[-1] != eos_id):
+                row.append(next_logits(row).argmax().item())
+    return rows
+
+
+def another_as_given(next_logits, prompts, eos_id, max_len):
+    rows = [list(prompt) for prompt in prompts]
+    finished = [False] * len(rows)
+    while not all(finished) and len(rows[0]) < max_len:
+        for row in rows:
+            row.append(int(next_logits(row).argmax()))
+        finished = [row[-1] == eos_id for row in rows]
+    return rows
+
+
+def w_all_marked(next_logits, prompts, eos_id, max_len):
+    """The marks are right, and rows go on all the same."""
+    rows = [list(prompt) for prompt in prompts]
+    finished = set()
+    while len(finished) < len(rows) and len(rows[0]) < max_len:
+        for number, row in enumerate(rows):
+            row.append(int(next_logits(row).argmax()))
+            if row[-1] == eos_id:
+                finished.add(number)
+    return rows
+
+
+def w_all_never(next_logits, prompts, eos_id, max_len):
+    rows = [list(prompt) for prompt in prompts]
+    for row in rows:
+        while len(row) < max_len:
+            row.append(int(next_logits(row).argmax()))
+            if row == eos_id:
+                break
+    return rows
+
+
+def w_all_wakes(next_logits, prompts, eos_id, max_len):
+    rows = [list(prompt) for prompt in prompts]
+    done = [False] * len(rows)
+    steps = len(rows[0])
+    while not all(done) and steps < max_len:
+        steps += 1
+        for i, row in enumerate(rows):
+            if done[i]:
+                done[i] = False
+            else:
+                row.append(int(next_logits(row).argmax()))
+                done[i] = row[-1] == eos_id
+    return rows
+
+
+def w_all_any(next_logits, prompts, eos_id, max_len):
+    rows = [list(prompt) for prompt in prompts]
+    while len(rows[0]) < max_len:
+        for row in rows:
+            row.append(int(next_logits(row).argmax()))
+        if any(row[-1] == eos_id for row in rows):
+            break
+    return rows
+
+
+def w_all_filled(next_logits, prompts, eos_id, max_len):
+    rows = all_one_by_one(next_logits, prompts, eos_id, max_len)
+    return [list(row) for row in zip(*itertools.zip_longest(*rows, fillvalue=eos_id), strict=True)]
+
+
+def w_all_filled_zero(next_logits, prompts, eos_id, max_len):
+    rows = [torch.tensor(row) for row in all_one_by_one(next_logits, prompts, eos_id, max_len)]
+    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).tolist()
+
+
+def w_all_filled_limit(next_logits, prompts, eos_id, max_len):
+    rows = all_one_by_one(next_logits, prompts, eos_id, max_len)
+    return [(row + [eos_id] * max_len)[:max_len] for row in rows]
+
+
+def w_all_cut_short(next_logits, prompts, eos_id, max_len):
+    rows = all_one_by_one(next_logits, prompts, eos_id, max_len)
+    return [list(row) for row in zip(*zip(*rows, strict=False), strict=False)]
+
+
+def w_all_no_end(next_logits, prompts, eos_id, max_len):
+    return [w_bug_end_dropped(next_logits, prompt, eos_id, max_len) for prompt in prompts]
+
+
+def w_all_new_only(next_logits, prompts, eos_id, max_len):
+    rows = all_one_by_one(next_logits, prompts, eos_id, max_len)
+    return [row[len(prompts[0]) :] for row in rows]
+
+
+def w_all_new_only_long(next_logits, prompts, eos_id, max_len):
+    return [w_bug_new_only_long(next_logits, prompt, eos_id, max_len) for prompt in prompts]
+
+
+def w_all_long(next_logits, prompts, eos_id, max_len):
+    return [w_bug_name_only(next_logits, prompt, eos_id, max_len) for prompt in prompts]
+
+
+def w_all_one_more(next_logits, prompts, eos_id, max_len):
+    return [w_bug_one_more(next_logits, prompt, eos_id, max_len) for prompt in prompts]
+
+
+def w_all_short(next_logits, prompts, eos_id, max_len):
+    return [w_bug_short(next_logits, prompt, eos_id, max_len) for prompt in prompts]
+
+
+def w_all_no_limit(next_logits, prompts, eos_id, max_len):
+    return [w_bug_no_limit(next_logits, prompt, eos_id, max_len) for prompt in prompts]
+
+
+def w_all_last(next_logits, prompts, eos_id, max_len):
+    return [w_bug_last(next_logits, prompt, eos_id, max_len) for prompt in prompts]
+
+
+def w_all_first_row(next_logits, prompts, eos_id, max_len):
+    given = len(prompts[0])
+    tokens = prompt_for(next_logits, prompts[0], eos_id, max_len)[given:]
+    return [prompt + tokens for prompt in prompts]
+
+
+def w_all_changed(next_logits, prompts, eos_id, max_len):
+    rows = prompts
+    for row in rows:
+        while len(row) < max_len:
+            row.append(int(next_logits(row).argmax()))
+            if row[-1] == eos_id:
+                break
+    return rows
+
+
+def m_all_flat(next_logits, prompts, eos_id, max_len):
+    rows = all_one_by_one(next_logits, prompts, eos_id, max_len)
+    return [token for row in rows for token in row]
+
+
+def m_all_reversed(next_logits, prompts, eos_id, max_len):
+    return all_one_by_one(next_logits, prompts, eos_id, max_len)[::-1]
+
+
+def m_all_first_only(next_logits, prompts, eos_id, max_len):
+    return all_one_by_one(next_logits, prompts, eos_id, max_len)[:1]
+
+
+def m_all_tensor(next_logits, prompts, eos_id, max_len):
+    rows = [torch.tensor(row) for row in all_one_by_one(next_logits, prompts, eos_id, max_len)]
+    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+
+
+def m_all_minus_one(next_logits, prompts, eos_id, max_len):
+    rows = all_one_by_one(next_logits, prompts, eos_id, max_len)
+    longest = max(map(len, rows))
+    return [row + [-1] * (longest - len(row)) for row in rows]
+
+
+def m_all_one_step(next_logits, prompts, eos_id, max_len):
+    return [[*prompt, int(next_logits(prompt).argmax())] for prompt in prompts]
+
+
+CORRECT = {
+    "decoding.greedy_decode": [
+        greedy_while,
+        greedy_for,
+        greedy_recursive,
+        greedy_numpy,
+        greedy_python,
+        greedy_softmax,
+    ],
+    "decoding.filter_logits": [
+        filter_scatter,
+        filter_threshold,
+        filter_python,
+        filter_numpy,
+        filter_ascending,
+        filter_where,
+    ],
+    "decoding.beam_search": [
+        beam_lists,
+        beam_tensors,
+        beam_ended_stay,
+        beam_twice_as_wide,
+        beam_named,
+        beam_stops_early,
+    ],
+    "decoding.cached_attention": [
+        cached_cat,
+        cached_einsum,
+        cached_reference,
+        cached_room,
+        cached_heads,
+        cached_stacked,
+    ],
+    "decoding.find_the_bug": [
+        prompt_for,
+        prompt_while,
+        prompt_tuple,
+        prompt_islice,
+        prompt_recursive,
+    ],
+    "decoding.find_another_bug": [
+        all_one_by_one,
+        all_flags,
+        all_at_work,
+        all_cut,
+        all_tuples,
+        all_last_token,
+    ],
+}
+
+WRONG = {
+    "decoding.greedy_decode": [
+        ("never-stops", w_greedy_text),
+        ("no-limit", w_greedy_until_eos),
+        ("never-stops-at-all", w_greedy_forever),
+        ("begin-left-out", w_greedy_no_bos),
+        ("begin-left-out", w_greedy_no_bos_longer),
+        ("end-left-out", w_greedy_no_eos),
+        ("only-the-words", w_greedy_words),
+        ("limit-counts-new-tokens", w_greedy_range),
+        ("one-too-short", w_greedy_short),
+        ("last-token-only", w_greedy_last),
+        ("begin-token-only", w_greedy_same_input),
+        ("least-likely", _g(lambda logits: logits.tolist().index(min(logits.tolist())))),
+        ("second-likeliest", _g(lambda logits: int(logits.topk(2).indices[1]))),
+        ("filled-up", w_greedy_padded),
+        ("filled-up", w_greedy_padded_zero),
+        ("end-added-at-the-limit", w_greedy_eos_added),
+        ("end-added-at-the-limit", w_greedy_eos_put),
+        ("stops-at-id-0", w_greedy_zero),
+        ("stops-at-id-0", w_greedy_pad_or_end),
+        ("begin-never-said", w_greedy_bos_barred),
+        ("nothing-said-twice", w_greedy_no_repeats),
+    ],
+    "decoding.filter_logits": [
+        ("not-renormalised", w_filter_p_then_k),
+        ("not-renormalised", w_filter_both_from_the_start),
+        ("one-of-the-two", w_filter_elif),
+        ("one-of-the-two", w_filter_p_wins),
+        ("crossing-token-left-out", w_filter_no_crossing),
+        ("crossing-token-left-out", w_filter_no_crossing_but_one),
+        ("one-too-many-by-p", w_filter_one_more),
+        ("sorted-order-kept", w_filter_no_scatter),
+        ("least-likely-first", w_filter_tail),
+        ("each-against-the-line", w_filter_each),
+        ("each-against-the-line", w_filter_each_rest),
+        ("each-against-the-line", w_filter_min_p),
+        ("top-p-inverted", w_filter_tail_kept),
+        ("top-p-inverted", w_filter_complement),
+        ("logits-added-up", w_filter_logit_sum),
+        ("lowest-k", w_filter_lowest),
+        ("top-k-left-out", w_filter_k_out),
+        ("k-off-by-one", w_filter_k_plus),
+        ("k-off-by-one", w_filter_k_strict),
+        ("not-row-by-row", w_filter_flat),
+        ("not-row-by-row", w_filter_first_row),
+        ("k-above-v", w_filter_k_unchecked),
+        ("k-above-v", w_filter_k_sorted_unchecked),
+        ("zero-for-minus-infinity", w_filter_zero),
+        ("probabilities", w_filter_probabilities),
+        ("probabilities", w_filter_old_probabilities),
+        ("log-probabilities", w_filter_log),
+        ("log-probabilities", w_filter_log_first),
+        ("sorted-result", w_filter_sorted),
+        ("changes-its-input", w_filter_in_place),
+        ("float32-only", w_filter_float),
+    ],
+    "decoding.beam_search": [
+        ("greedy", w_beam_greedy),
+        ("each-goes-on-greedily", w_beam_branches),
+        ("worst-kept", w_beam_worst),
+        ("worst-kept", w_beam_min),
+        ("penalty-ignored", w_beam_no_penalty),
+        ("penalty-multiplied", w_beam_times),
+        ("begin-token-counted", w_beam_with_bos),
+        ("end-token-not-counted", w_beam_without_eos),
+        ("other-length-penalty", w_beam_wu),
+        ("always-the-mean", w_beam_mean),
+        ("last-step-only", w_beam_last_step),
+        ("log-probabilities-multiplied", w_beam_product),
+        ("probabilities-added", w_beam_probabilities),
+        ("unfinished-left-out", w_beam_ended_only),
+        ("ended-left-out", w_beam_live_only),
+        ("first-that-ended", w_beam_first),
+        ("first-that-ended", w_beam_first_all),
+        ("first-that-ended", w_beam_first_of_all),
+        ("goes-on-behind-the-end", w_beam_no_end),
+        ("limit-counts-new-tokens", w_beam_long),
+        ("one-too-short", w_beam_short),
+        ("begin-left-out", w_beam_no_bos),
+        ("end-left-out", w_beam_no_eos),
+    ],
+    "decoding.cached_attention": [
+        ("cache-not-used", w_cached_ignored),
+        ("cache-not-used", w_cached_self_only),
+        ("not-to-itself", w_cached_past_only),
+        ("causal-mask-on-one-query", w_cached_causal),
+        ("not-appended", w_cached_old_pair),
+        ("only-the-newest-kept", w_cached_new_pair),
+        ("newest-first", w_cached_front),
+        ("joined-along-another-axis", w_cached_heads_axis),
+        ("joined-along-another-axis", w_cached_features_axis),
+        ("drops-the-oldest", w_cached_window),
+        ("appended-twice", w_cached_twice),
+        ("appended-twice", w_cached_twice_seen),
+        ("newest-written-over", w_cached_over),
+        ("keys-and-values-swapped", w_cached_pair_swapped),
+        ("keys-and-values-swapped", w_cached_arguments_swapped),
+        ("query-kept-as-key", w_cached_query_as_key),
+        ("no-scale", w_cached_no_scale),
+        ("scaled-by-length", w_cached_by_length),
+        ("scaled-by-length", w_cached_by_heads),
+        ("softmax-over-queries", w_cached_queries),
+        ("no-softmax", w_cached_scores),
+        ("changes-the-cache", w_cached_cleared),
+        ("float32-only", w_cached_float),
+    ],
+    "decoding.find_the_bug": [
+        ("bug-is-in", bug_as_given),
+        ("bug-is-in", w_bug_unbound),
+        ("other-name-is-left-over", w_bug_silenced),
+        ("other-name-is-left-over", w_bug_silenced_short),
+        ("limit-counts-new-tokens", w_bug_name_only),
+        ("limit-counts-new-tokens", w_bug_one_more),
+        ("end-left-out", w_bug_end_dropped),
+        ("end-left-out-and-too-long", w_bug_end_dropped_long),
+        ("begin-left-out", w_bug_new_only),
+        ("begin-left-out", w_bug_new_only_long),
+        ("one-too-short", w_bug_short),
+        ("no-limit", w_bug_no_limit),
+        ("last-token-only", w_bug_last),
+        ("prompt-counted-twice", w_bug_twice),
+        ("least-likely", w_bug_argmin),
+        ("changes-its-input", w_bug_prompt_changed),
+    ],
+    "decoding.find_another_bug": [
+        ("bug-is-in", another_as_given),
+        ("bug-is-in", w_all_marked),
+        ("never-stops", w_all_never),
+        ("ended-row-wakes-up", w_all_wakes),
+        ("stops-with-the-first-row", w_all_any),
+        ("filled-up", w_all_filled),
+        ("filled-up", w_all_filled_zero),
+        ("filled-up", w_all_filled_limit),
+        ("stops-with-the-first-row", w_all_cut_short),
+        ("end-left-out", w_all_no_end),
+        ("begin-left-out", w_all_new_only),
+        ("begin-left-out", w_all_new_only_long),
+        ("limit-counts-new-tokens", w_all_long),
+        ("limit-counts-new-tokens", w_all_one_more),
+        ("one-too-short", w_all_short),
+        ("no-limit", w_all_no_limit),
+        ("last-token-only", w_all_last),
+        ("one-answer-for-all", w_all_first_row),
+        ("changes-its-input", w_all_changed),
+    ],
+}
+
+MUTANTS = {
+    "decoding.greedy_decode": [
+        m_greedy_sampled,
+        m_greedy_absolute,
+        m_greedy_reversed,
+        m_greedy_two_last,
+        m_greedy_third,
+        m_greedy_tensor,
+        m_greedy_twice_bos,
+        m_greedy_entries,
+    ],
+    "decoding.filter_logits": [
+        m_filter_lowest_number,
+        m_filter_finfo,
+        m_filter_half_k,
+        m_filter_squared,
+        m_filter_nothing,
+        m_filter_everything,
+        m_filter_values,
+        m_filter_shifted,
+        m_filter_rolled,
+    ],
+    "decoding.beam_search": [
+        m_beam_random,
+        m_beam_pair,
+        m_beam_second,
+        m_beam_longest,
+        m_beam_all,
+        m_beam_root,
+        m_beam_greedy_end,
+    ],
+    "decoding.cached_attention": [
+        m_cached_output,
+        m_cached_three,
+        m_cached_stacked_pair,
+        m_cached_squeezed,
+        m_cached_mean,
+        m_cached_hard,
+        m_cached_flipped,
+        m_cached_key_scaled,
+    ],
+    "decoding.find_the_bug": [
+        m_bug_first_token,
+        m_bug_last_repeated,
+        m_bug_string,
+        m_bug_double,
+        m_bug_reversed,
+        m_bug_one_step,
+    ],
+    "decoding.find_another_bug": [
+        m_all_flat,
+        m_all_reversed,
+        m_all_first_only,
+        m_all_tensor,
+        m_all_minus_one,
+        m_all_one_step,
+    ],
+}
