@@ -81,27 +81,51 @@ def test_the_count_is_that_of_the_papers_model():
     assert reference.count_parameters(8, 20, 3, 11) == found
 
 
-def test_what_the_text_says_of_the_second_bug():
-    """It mixes target tokens where the lengths agree, and raises where they do not."""
-    shell = Shell()
-    notebook = read("exercises", "blocks")
+@pytest.fixture(scope="module")
+def shell():
+    """A shell that knows both bugs as they were found."""
+    shell, notebook = Shell(), read("exercises", "blocks")
     sources = [cell.source for cell in cells_before_the_tasks(notebook)]
-    sources += [c.source for c in notebook.cells if c.id == "find-the-second-bug-as-found"]
+    sources += [cell.source for cell in notebook.cells if cell.id.endswith("-as-found")]
+    assert len(sources) == 4
     for source in sources:
         assert shell.run(source).error is None
-    block = shell.run("BlockAsFound(8, 2)").value
+    return shell
+
+
+def test_what_the_text_says_of_the_first_bug(shell):
+    """One token passes; padding and the future change what a token becomes."""
+    as_found = shell.run("add_and_norm_as_found").value
+    x, change, weight, bias = torch.randn(2, 5, 8), torch.randn(2, 5, 8), *torch.randn(2, 8)
+    rest = (weight, bias, 1e-5)
+    for length, same in ((1, True), (5, False)):
+        cut = x[:, :length], change[:, :length]
+        right = reference.add_and_norm(*cut, *rest)
+        assert torch.allclose(as_found(*cut, *rest), right, atol=1e-5) is same
+    padded = [F.pad(each, (0, 0, 0, 2)) for each in (x, change)]
+    for function, same in ((as_found, False), (reference.add_and_norm, True)):
+        before, after = function(x, change, *rest), function(*padded, *rest)[:, :5]
+        assert torch.allclose(before, after, atol=1e-5) is same
+
+
+def test_what_the_text_says_of_the_second_bug(shell):
+    """It mixes target tokens where the lengths agree, and raises where they do not."""
+    as_found = shell.run("BlockAsFound").value
     x, memory = torch.randn(1, 4, 8), torch.randn(1, 4, 8)
     other = x.clone()
     other[:, -1] += 1.0
-    assert not torch.allclose(block(x, memory)[:, 0], block(other, memory)[:, 0])
-    right = reference.CrossAttentionBlock(8, 2)
-    assert torch.equal(right(x, memory)[:, 0], right(other, memory)[:, 0])
+    for kind, same in ((as_found, False), (reference.CrossAttentionBlock, True)):
+        block = kind(8, 2)
+        assert block(x, memory).shape == x.shape
+        assert torch.allclose(block(x, memory)[:, 0], block(other, memory)[:, 0]) is same
     with pytest.raises(ValueError, match="must share"):
-        block(x[:, :3], memory)
-    for seed in range(4):
-        kind = shell.run("BlockAsFound").value
-        result = grade(SECOND, kind, seed)
-        assert (result.score, result.misconception) == (0.0, "still-another-order")
+        as_found(8, 2)(x[:, :3], memory)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_second_bug_as_found_scores_nothing(shell, seed):
+    result = grade(SECOND, shell.run("BlockAsFound").value, seed)
+    assert (result.score, result.misconception) == (0.0, "still-another-order")
 
 
 # --- the cases -------------------------------------------------------------------------------
