@@ -259,7 +259,7 @@ LAYER_NORM = (
     Misconception(
         "bias-weighted-too",
         "the bias is added before the weight multiplies",
-        "Multiply first, then add.",
+        "Multiply first, then add: the weight acts on the normed features only.",
         (NormRecipe(finish=lambda x, weight, bias: (x + bias) * weight),),
     ),
     Misconception(
@@ -592,7 +592,7 @@ TWICE_NORMED = Misconception(
 SUBTRACTED = Misconception(
     "subtracted",
     "the sublayer's result is subtracted",
-    "The residual connection is a sum.",
+    "The residual connection is a sum: what the sublayer has found is added to what it was given.",
     (),
 )
 NORM_STATISTICS = Misconception(
@@ -874,7 +874,7 @@ ONLY_QUERY_NORMED = Misconception(
 RETURNS_MORE = Misconception(
     "returns-more",
     "forward returns more than the new x",
-    "The stub asks for one tensor.",
+    "The stub asks for one tensor of the shape of x; attention weights and masks stay inside.",
     (),
     r"expected one tensor, received a (tuple|list)",
 )
