@@ -40,19 +40,16 @@ class Plan:
 PLANS = (Plan(32, False), Plan(64, False), Plan(128, False), Plan(32, True))
 
 
-def chapter_code() -> dict[str, Any]:
+def chapter_code(chapter: Path = CHAPTER, cells: Sequence[str] = CELLS) -> dict[str, Any]:
     """Run the cells that define the models and their training; return their names."""
-    sources = {cell["id"]: "".join(cell["source"]) for cell in _cells() if "id" in cell}
+    notebook = json.loads(chapter.read_text(encoding="utf-8"))
+    sources = {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"] if "id" in cell}
     names: dict[str, Any] = {}
-    for identifier in CELLS:
+    for identifier in cells:
         lines = sources[identifier].splitlines()
         code = "\n".join(line for line in lines if not line.startswith("%"))
-        exec(compile(code, f"{CHAPTER.name}:{identifier}", "exec"), names)
+        exec(compile(code, f"{chapter.name}:{identifier}", "exec"), names)
     return names
-
-
-def _cells() -> list[dict[str, Any]]:
-    return list(json.loads(CHAPTER.read_text(encoding="utf-8"))["cells"])
 
 
 def run(
