@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
+from functools import partial
 
 import numpy as np
 import torch
@@ -619,22 +620,26 @@ class Enc(nn.Module):
         return self.pre(x, mask) if self.how == "pre" else self.post(x, mask)
 
 
-def _enc(**changes):
-    return type("Enc_" + "_".join(changes), (Enc,), changes)
+def _changed(base, **changes):
+    return type("_".join([base.__name__, *changes]), (base,), changes)
 
 
-def _own_norms(norm):
-    """Furnish an encoder layer with norms of one's own."""
+def _own_norms(norm, base):
+    """A layer with norms of one's own."""
 
     class Norm(OwnNorm):
         def forward(self, x):
             return norm(x, self.weight, self.bias, self.eps)
 
     def furnish(self, d, h, ff):
-        Enc.furnish(self, d, h, ff)
-        self.norm1, self.norm2 = Norm(d), Norm(d)
+        base.furnish(self, d, h, ff)
+        for name in [each for each in self._modules if each.startswith("norm")]:
+            setattr(self, name, Norm(d))
 
-    return _enc(furnish=furnish)
+    return _changed(base, furnish=furnish)
+
+
+_enc = partial(_changed, Enc)
 
 
 def _w_enc_norm_inside(self, x, mask):
@@ -958,20 +963,7 @@ class Dec(nn.Module):
         return step(x, memory, tgt_mask, memory_mask)
 
 
-def _dec(**changes):
-    return type("Dec_" + "_".join(changes), (Dec,), changes)
-
-
-def _dec_own_norms(norm):
-    class Norm(OwnNorm):
-        def forward(self, x):
-            return norm(x, self.weight, self.bias, self.eps)
-
-    def furnish(self, d, h, ff):
-        Dec.furnish(self, d, h, ff)
-        self.norm1, self.norm2, self.norm3 = (Norm(d) for _ in range(3))
-
-    return _dec(furnish=furnish)
+_dec = partial(_changed, Dec)
 
 
 class w_dec_no_residual(Dec):
@@ -1388,8 +1380,7 @@ class BlockOneByOne(Block):
         return torch.cat(found, dim=1)
 
 
-def _block(**changes):
-    return type("Block_" + "_".join(changes), (Block,), changes)
+_block = partial(_changed, Block)
 
 
 class block_as_given(Block):
@@ -1604,9 +1595,9 @@ WRONG = {
                 sa=lambda self, x, m: -Enc.sa(self, x, m), ff=lambda self, x: -self.feed_forward(x)
             ),
         ),
-        ("norm-of-ones-own", _own_norms(w_norm_annotated)),
-        ("norm-of-ones-own", _own_norms(w_norm_unbiased)),
-        ("norm-of-ones-own", _own_norms(_axes(1, 2))),
+        ("norm-of-ones-own", _own_norms(w_norm_annotated, Enc)),
+        ("norm-of-ones-own", _own_norms(w_norm_unbiased, Enc)),
+        ("norm-of-ones-own", _own_norms(_axes(1, 2), Enc)),
         ("another-eps", _enc(furnish=_w_enc_eps)),
         ("heads-ignored", _enc(furnish=_w_enc_single)),
         ("no-argument-norm", w_enc_no_argument),
@@ -1713,8 +1704,8 @@ WRONG = {
                 ff=lambda self, x: -self.feed_forward(x),
             ),
         ),
-        ("norm-of-ones-own", _dec_own_norms(w_norm_annotated)),
-        ("norm-of-ones-own", _dec_own_norms(_axes(1, 2))),
+        ("norm-of-ones-own", _own_norms(w_norm_annotated, Dec)),
+        ("norm-of-ones-own", _own_norms(_axes(1, 2), Dec)),
         ("another-eps", _dec(furnish=_w_dec_eps)),
         ("heads-ignored", _dec(furnish=lambda self, d, h, ff: Dec.furnish(self, d, 1, ff))),
         ("no-argument-norm", w_dec_no_argument),
@@ -1980,7 +1971,7 @@ MUTANTS = {
         m_enc_none,
         m_enc_two_mistakes,
         m_enc_first_mask,
-        _own_norms(m_norm_absolute),
+        _own_norms(m_norm_absolute, Enc),
     ],
     "blocks.DecoderLayer": [
         m_dec_scaled,
@@ -1991,7 +1982,7 @@ MUTANTS = {
         m_dec_two_mistakes,
         m_dec_none,
         m_dec_first_sentence,
-        _dec_own_norms(m_norm_median),
+        _own_norms(m_norm_median, Dec),
     ],
     "blocks.count_parameters": [
         lambda d_model, d_ff, num_layers, vocab_size: (
