@@ -263,7 +263,7 @@ def test_the_buttons_step_and_stay_within_the_search(search: Locator) -> None:
     step = search.get_by_label("Step", exact=True)
     back, forward = (search.get_by_role("button", name=name) for name in ("Back", "Next"))
     expect(back).to_have_attribute("aria-disabled", "true")
-    back.click()
+    back.press("Enter")  # does nothing, and keeps the focus
     expect(step).to_have_value("1")
     last = int(step.get_attribute("max") or 0)
     for value in range(2, last + 1):
