@@ -66,7 +66,7 @@
   // Where the columns of the tree stand; the begin token is a disc and needs less room.
   function columnsOf(width, steps) {
     const gap = Math.min(150, (width - 24) / (steps + 0.15));
-    const box = Math.min(50, gap - 8);
+    const box = Math.min(50, 0.77 * gap);
     return { gap, box, x: (column) => 8 + Math.max(0, column * gap - box / 2 + 6) };
   }
 
