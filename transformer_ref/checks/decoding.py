@@ -28,6 +28,8 @@ NextTokens = Callable[[list[int]], Tensor]
 Prefix = tuple[int, ...]
 Table = dict[Prefix, np.ndarray]
 
+# More calls of a model than these, for 30 tokens at most, are an endless loop.
+MOST_CALLS = 300
 # Two sequences whose scores are closer than this are not tried: rounding might choose.
 GAP = 0.02
 # Nor is a top_p that the probabilities reach within this.
@@ -138,7 +140,8 @@ def scripted(
         free = [each for each in range(size) if each not in avoided.get(token, set()) | barred]
         going_on = [each for each in free if each not in ends] or free
         after.append(favouring(int(rng.choice(going_on))))
-    return token_function(np.stack(after), table, said=f"over {size} tokens")
+    said = f"over {size} tokens"
+    return token_function(np.stack(after), table, said=said, most_calls=MOST_CALLS)
 
 
 def _words(rng: np.random.Generator, size: int, count: int, without: set[int]) -> list[int]:
@@ -263,33 +266,55 @@ def batch_cases(rng: np.random.Generator) -> list[Case]:
 # --- cases: filter_logits --------------------------------------------------------------------
 
 
-def _between(rng: np.random.Generator, logits: np.ndarray, top_k: int | None) -> float:
-    """Draw a top_p that no row reaches nearly, and that leaves something out and something in."""
-    scores = np.sort(logits.astype(np.float64).reshape(-1, logits.shape[-1]))[:, ::-1]
-    if top_k is not None:
-        scores = scores[:, :top_k]
+def _kept_by_p(scores: np.ndarray, top_p: float, gap: float) -> np.ndarray | None:
+    """Count how many stay in each row; None if a sum of probabilities is within `gap` of it."""
     shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
     reached = (shares / shares.sum(axis=-1, keepdims=True)).cumsum(axis=-1)
-    while True:
+    near = np.abs(reached - top_p).min() <= gap
+    return None if near else (reached < top_p).sum(axis=-1) + 1
+
+
+def _between(rng: np.random.Generator, logits: np.ndarray, top_k: int | None) -> float | None:
+    """Draw a top_p that no row reaches nearly.
+
+    Where there is a top_k too, to measure on the whole distribution must give another result.
+
+    Returns:
+        the number, or None if these logits have none.
+    """
+    scores = np.sort(logits.astype(np.float64).reshape(-1, logits.shape[-1]))[:, ::-1]
+    for _ in range(40):
         top_p = round(float(rng.uniform(0.4, 0.92)), 3)
-        if np.abs(reached - top_p).min() > PROBABILITY_GAP:
+        kept = _kept_by_p(scores[:, :top_k], top_p, PROBABILITY_GAP)
+        on_all = _kept_by_p(scores, top_p, 0.0)
+        if kept is None or on_all is None:
+            continue
+        if top_k is None or (np.minimum(on_all, top_k) != kept).any():
             return top_p
+    return None
 
 
 def _filter_case(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "float32", **options: Any
 ) -> Case:
-    """Make a case of filter_logits; `top_p=True` draws one, an int `top_k` is taken as it is."""
-    layout = options.pop("layout", "contiguous")
-    logits = options.pop("scale", 1.5) * normal(rng, shape, dtype) + options.pop("shift", 0.0)
-    if options.pop("sharp", False):
-        logits[..., int(rng.integers(shape[-1]))] += 9.0
-    if options.get("top_p") is True:
-        options["top_p"] = _between(rng, logits, options.get("top_k"))
+    """Make a case of filter_logits; `top_p=True` draws one, all else is taken as it is."""
+    layout, scale = options.pop("layout", "contiguous"), options.pop("scale", 1.5)
+    shift, peak = options.pop("shift", 0.0), options.pop("peak", 0.0)
+    top_p = options.get("top_p")
+    while True:
+        logits = scale * normal(rng, shape, "float64") + shift
+        logits[..., int(rng.integers(shape[-1]))] += peak
+        logits = logits.astype(dtype)
+        if top_p is not True:
+            break
+        drawn = _between(rng, logits, options.get("top_k"))
+        if drawn is not None:
+            options["top_p"] = drawn
+            break
     if "top_p" in options:
         # Both: an answer that takes *args gets its arguments by their places.
         options = {"top_k": None, **options}
-    arguments = {"logits": logits.astype(dtype), **options}
+    arguments = {"logits": logits, **options}
     parts = [*described(arguments), dtype, *["not contiguous"] * (layout != "contiguous")]
     return Case(", ".join(parts), arguments, layout=layout)
 
@@ -310,9 +335,9 @@ def filter_cases(rng: np.random.Generator) -> list[Case]:
         _filter_case(rng, (2, sizes[2]), top_k=1),
         _filter_case(rng, (2, sizes[3]), top_k=sizes[3] + 4),
         _filter_case(rng, (3, sizes[4]), top_k=None, top_p=0.02),
-        _filter_case(rng, (3, sizes[5]), top_p=0.9, sharp=True),
+        _filter_case(rng, (3, sizes[5]), top_p=0.9, peak=9.0),
         _filter_case(rng, (3, sizes[6]), top_k=4, top_p=0.01),
-        _filter_case(rng, (2, sizes[0]), top_k=sizes[0], top_p=1.0),
+        _filter_case(rng, (2, sizes[0]), top_k=sizes[0], top_p=0.999, scale=0.4),
         _filter_case(rng, (3, sizes[1]), top_k=3, top_p=True, shift=-40.0),
         # So flat that top_p alone would leave more than k.
         _filter_case(rng, (2, 12), top_k=3, top_p=0.8, scale=0.1),

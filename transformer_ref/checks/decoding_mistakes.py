@@ -39,7 +39,7 @@ from transformer_ref.checks.task import Misconception
 
 Ids = list[int]
 NextTokens = Callable[[Ids], Tensor]
-ENDLESS = r"more than 1,000 times|takes 1 to 1,000 ids"
+ENDLESS = r"was called more than [\d,]+ times"
 
 
 # --- a loop of one token at a time, taken apart ----------------------------------------------
@@ -199,6 +199,12 @@ TOO_LONG = Misconception(
     "loop runs.",
     (),
 )
+END_AND_LIMIT = Misconception(
+    "end-left-out-and-too-long",
+    "the end token is missing, and the limit counts the new tokens only",
+    "The end token is the last entry, if it came. And `max_len` is the number of all entries.",
+    (),
+)
 TOO_SHORT = Misconception(
     "one-too-short",
     "the loop stops one token before the limit",
@@ -254,6 +260,7 @@ GREEDY = (
         _greedy(finish=_without_given, limit=_new_tokens),
     ),
     _with(END_LEFT_OUT, _greedy(finish=_without_end)),
+    _with(END_AND_LIMIT, _greedy(finish=_without_end, limit=_new_tokens)),
     Misconception(
         "only-the-words",
         "begin and end token are missing in the answer",
@@ -1112,12 +1119,7 @@ BUG = (
         _continued(limit=lambda max_len, given: max_len + 1),
     ),
     _with(END_LEFT_OUT, _continued(finish=_without_end)),
-    Misconception(
-        "end-left-out-and-too-long",
-        "the end token is missing, and the limit counts the new tokens only",
-        "The end token is the last entry, if it came. And `max_len` is the number of all entries.",
-        (_continued(finish=_without_end, limit=_new_tokens),),
-    ),
+    _with(END_AND_LIMIT, _continued(finish=_without_end, limit=_new_tokens)),
     _with(
         GIVEN_LEFT_OUT,
         _continued(finish=_without_given),

@@ -153,6 +153,16 @@ def w_greedy_no_eos(next_logits, bos_id, eos_id, max_len):
     return ids
 
 
+def w_greedy_no_eos_range(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    for _ in range(max_len):
+        token = int(next_logits(ids).argmax())
+        if token == eos_id:
+            break
+        ids.append(token)
+    return ids
+
+
 def w_greedy_words(next_logits, bos_id, eos_id, max_len):
     ids = w_greedy_no_eos(next_logits, bos_id, eos_id, max_len)
     return ids[1:]
@@ -616,8 +626,8 @@ def m_filter_half_k(logits, top_k=None, top_p=None):
     return _p(_k(logits, None if top_k is None else max(1, top_k // 2)), top_p)
 
 
-def m_filter_squared(logits, top_k=None, top_p=None):
-    return _p(_k(logits, top_k), None if top_p is None else top_p**2)
+def m_filter_quarter(logits, top_k=None, top_p=None):
+    return _p(_k(logits, top_k), None if top_p is None else top_p / 4)
 
 
 def m_filter_nothing(logits, top_k=None, top_p=None):
@@ -1602,6 +1612,7 @@ WRONG = {
         ("begin-left-out", w_greedy_no_bos),
         ("begin-left-out", w_greedy_no_bos_longer),
         ("end-left-out", w_greedy_no_eos),
+        ("end-left-out-and-too-long", w_greedy_no_eos_range),
         ("only-the-words", w_greedy_words),
         ("limit-counts-new-tokens", w_greedy_range),
         ("one-too-short", w_greedy_short),
@@ -1757,7 +1768,7 @@ MUTANTS = {
         m_filter_lowest_number,
         m_filter_finfo,
         m_filter_half_k,
-        m_filter_squared,
+        m_filter_quarter,
         m_filter_nothing,
         m_filter_everything,
         m_filter_values,

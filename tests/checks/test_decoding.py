@@ -1,0 +1,313 @@
+"""The assignment "decoding": its answers against the package, and what its checks say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from transformer_ref import decoding as package
+from transformer_ref.checks import decoding as reference
+from transformer_ref.checks import grade, report
+from transformer_ref.checks.difference import array_difference
+from transformer_ref.checks.judge import find_fault, make_exam
+from transformer_ref.checks.run import run_case
+from transformer_ref.checks.task import Outcome
+
+GREEDY = "decoding.greedy_decode"
+FILTER = "decoding.filter_logits"
+BEAM = "decoding.beam_search"
+CACHED = "decoding.cached_attention"
+BUG = "decoding.find_the_bug"
+ANOTHER = "decoding.find_another_bug"
+ALL = (GREEDY, FILTER, BEAM, CACHED, BUG, ANOTHER)
+
+material = report.load_material("decoding")
+
+# Answers that are right, and not the reference's, which may not be called.
+ANSWERS = {
+    GREEDY: material.greedy_for,
+    FILTER: material.filter_scatter,
+    BEAM: material.beam_lists,
+    CACHED: material.cached_cat,
+    BUG: material.prompt_for,
+    ANOTHER: material.all_flags,
+}
+
+
+# --- the answers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ALL)
+def test_a_right_answer_is_right(task):
+    result = grade(task, ANSWERS[task])
+    assert result.score == 1.0, result.message
+
+
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_every_misconception_shows_in_every_exam(seed):
+    for key in ALL:
+        exam = make_exam(key, seed)
+        for entry in exam.task.misconceptions:
+            for wrong in entry.wrong:
+                outcomes = [run_case(exam.task, wrong, case) for case in exam.cases]
+                assert any(find_fault(exam, n, outcomes) for n in range(len(outcomes))), entry.key
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_code_as_found_fails_in_every_case(seed):
+    for task, answer in ((BUG, material.bug_as_given), (ANOTHER, material.another_as_given)):
+        result = grade(task, answer, seed)
+        assert (result.passed, result.misconception) == (0, "bug-is-in")
+
+
+def test_the_package_decodes_as_the_references_do():
+    """One Transformer, asked as a whole and as a function of the ids so far."""
+    from transformer_ref.model import Transformer, TransformerConfig
+
+    torch.manual_seed(3)
+    config = TransformerConfig(9, 9, d_model=16, num_heads=2, num_encoder_layers=1,
+                               num_decoder_layers=1, d_ff=32, max_len=12)  # fmt: skip
+    model = Transformer(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3.0)  # surer of itself, so that no two tokens tie
+    src = torch.tensor([[3, 5, 7, 4]])
+
+    @torch.no_grad()
+    def logits(ids):
+        return model.decode(torch.tensor([ids]), model.encode(src))[0, -1]
+
+    def log_probs(ids):
+        return logits(ids).log_softmax(-1)
+
+    greedy = package.greedy_decode(model, src, 1, 2, 6)[0]
+    assert reference.greedy_decode(logits, 1, 2, 6) == greedy[greedy != 0].tolist()
+    for width, alpha in ((1, 0.0), (3, 0.0), (4, 1.0)):
+        ids = package.beam_search(model, src, 1, 2, width, 6, alpha)[0][0, 0]
+        found = reference.beam_search(log_probs, 1, 2, width, 6, alpha)
+        assert found == ids[: len(found)].tolist()
+        assert not ids[len(found) :].any()
+
+
+# --- the cases -------------------------------------------------------------------------------
+
+
+def next_tokens(case, name):
+    """What the function of a case answers."""
+    description = case.arguments[name]
+
+    def answer(ids):
+        return description["table"].get(tuple(ids), description["after"][ids[-1]])
+
+    return answer
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_sequence_is_best_by_a_margin(seed):
+    """In every case with a full beam all sequences are compared here, one by one."""
+    full = 0
+    for case in make_exam(BEAM, seed).cases:
+        given = case.arguments
+        size = len(given["next_log_probs"]["after"])
+        if given["beam_size"] < size ** (given["max_len"] - 1) or given["max_len"] == 2:
+            continue
+        full += 1
+        table = given["next_log_probs"]["table"]
+        found = list(
+            reference._sequences(table, given["bos_id"], given["eos_id"], given["max_len"])
+        )
+        alpha = given.get("length_penalty", 0.0)
+        scores = sorted(total / (len(ids) - 1) ** alpha for total, ids, _ in found)
+        assert scores[-1] - scores[-2] > reference.GAP
+        chances = np.exp([total for total, _, _ in found])
+        assert math.isclose(chances.sum(), 1.0, abs_tol=1e-4), "not all sequences, or some twice"
+    assert full >= 10
+
+
+@pytest.mark.filterwarnings("ignore:beam search")
+@pytest.mark.parametrize("seed", range(20))
+def test_readings_of_beam_search_agree(seed):
+    """When it stops, and what an ended hypothesis does to the beam, makes no difference here."""
+    exam = make_exam(BEAM, seed)
+    for answer in (
+        material.beam_ended_stay,
+        material.beam_twice_as_wide,
+        material.beam_stops_early,
+        material.beam_named,
+    ):
+        outcomes = [run_case(exam.task, answer, case) for case in exam.cases]
+        assert not any(find_fault(exam, n, outcomes) for n in range(len(outcomes)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_greedy_search_misses_the_garden_paths(seed):
+    exam = make_exam(BEAM, seed)
+    missed = 0
+    for case, expected in zip(exam.cases, exam.expected, strict=True):
+        answer, given = next_tokens(case, "next_log_probs"), case.arguments
+        ids = [given["bos_id"]]
+        while len(ids) < given["max_len"] and ids[-1] != given["eos_id"]:
+            ids.append(int(answer(ids).argmax()))
+        missed += ids != expected.values["ids"]
+    assert missed >= 12
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_end_at_different_steps(seed):
+    exam = make_exam(ANOTHER, seed)
+    for case, expected in zip(exam.cases, exam.expected, strict=True):
+        rows = expected.values["rows"]
+        ended = [len(row) for row in rows if row[-1] == case.arguments["eos_id"]]
+        assert min(ended) < max(len(row) for row in rows)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_top_p_is_never_reached_nearly(seed):
+    for case in make_exam(FILTER, seed).cases:
+        top_p = case.arguments.get("top_p")
+        if top_p is None or top_p in (0.01, 0.02, 0.8, 0.9, 0.999):
+            continue
+        kept = package.filter_logits(
+            torch.from_numpy(case.arguments["logits"]), case.arguments.get("top_k")
+        )
+        reached = kept.softmax(-1).sort(descending=True).values.cumsum(-1)
+        assert (reached - top_p).abs().min() > reference.PROBABILITY_GAP / 2
+
+
+# --- what is told ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "said"),
+    [
+        (
+            GREEDY,
+            lambda next_logits, bos_id, eos_id, max_len: [eos_id],
+            "the ids should begin with [1]; here they are [2]",
+        ),
+        (
+            GREEDY,
+            lambda next_logits, bos_id, eos_id, max_len: [bos_id, eos_id, eos_id],
+            "the end token 2 is at place 1, and the ids go on behind it: [1, 2, 2]",
+        ),
+        (
+            GREEDY,
+            lambda next_logits, bos_id, eos_id, max_len: [bos_id] * 9,
+            "max_len = 6 counts all entries; here there are 9",
+        ),
+        (
+            GREEDY,
+            lambda next_logits, bos_id, eos_id, max_len: next_logits(torch.tensor([bos_id])),
+            "next_logits takes a list of int, received a tensor of shape (1,)",
+        ),
+        (GREEDY, material.m_greedy_entries, "`ids[1]` is a tensor of shape ()"),
+        (GREEDY, material.w_greedy_forever, "next_logits"),
+        (FILTER, material.m_filter_lowest_number, "one that is left out gets -inf; here `filtered"),
+        (FILTER, material.m_filter_everything, "in a row no token is left; one at least has to"),
+        (BEAM, material.m_beam_pair, "ids"),
+        (CACHED, material.m_cached_three, "expected (output, (keys, values)), received a tuple of"),
+        (CACHED, material.m_cached_stacked_pair, "should be a pair (keys, values), received a ten"),
+        (CACHED, material.w_cached_front, "the keys of the cache, oldest first, and `key` behind"),
+        (ANOTHER, material.m_all_first_only, "rows, one for each prompt, received 1"),
+        (ANOTHER, material.w_all_never, "and the ids go on behind it"),
+    ],
+)
+def test_a_wrong_answer_is_told_in_words(task, answer, said):
+    messages = [grade(task, answer, seed).message for seed in (0, 1)]
+    assert any(said in message for message in messages), messages
+    assert all(grade(task, answer, seed).score < 1.0 for seed in (0, 1))
+
+
+def test_an_endless_loop_is_told_by_its_name():
+    for task, answer in (
+        (GREEDY, material.w_greedy_until_eos),
+        (BUG, material.w_bug_no_limit),
+        (ANOTHER, material.w_all_no_limit),
+    ):
+        result = grade(task, answer)
+        assert result.misconception == "no-limit"
+    never = grade(GREEDY, material.w_greedy_forever)
+    assert (never.misconception, never.passed) == ("never-stops-at-all", 0)
+
+
+def test_a_cache_that_was_changed_is_told():
+    result = grade(CACHED, material.w_cached_cleared)
+    assert result.misconception == "changes-the-cache"
+    assert "after the call `cache.keys`" in result.message
+
+
+def test_the_first_lines_do_not_give_the_bugs_away():
+    for task, answer in ((BUG, material.bug_as_given), (ANOTHER, material.another_as_given)):
+        told = grade(task, answer).message.split("First failing case")[0]
+        assert "still in it" in told
+        assert "best" not in told.replace("the best", "")
+
+
+def test_a_number_in_the_place_of_minus_infinity_is_a_difference():
+    right, mine = np.array([1.0, -np.inf, -np.inf]), np.array([1.0, -np.inf, -1e9])
+    said = array_difference(mine, right, (1e-5, 1e-5))
+    assert (
+        said == "[0:3]: expected [1, -inf, -inf], received [1, -inf, -1e+09] (1 of 3 numbers "
+        "differ)"
+    )
+
+
+# --- what may and may not be called ----------------------------------------------------------
+
+
+def with_fused(query, key, value, cache):
+    if cache is not None:
+        key, value = torch.cat([cache[0], key], 2), torch.cat([cache[1], value], 2)
+    return F.scaled_dot_product_attention(query, key, value), (key, value)
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "name"),
+    [
+        (GREEDY, reference.greedy_decode, "checks.decoding.greedy_decode"),
+        (
+            GREEDY,
+            lambda next_logits, bos_id, eos_id, max_len: package.greedy_decode(
+                next_logits, torch.tensor([[bos_id]]), bos_id, eos_id, max_len
+            ),
+            "decoding.greedy_decode",
+        ),
+        (FILTER, package.filter_logits, "decoding.filter_logits"),
+        (BEAM, reference.beam_search, "checks.decoding.beam_search"),
+        (CACHED, reference.cached_attention, "checks.decoding.cached_attention"),
+        (CACHED, with_fused, "functional.scaled_dot_product_attention"),
+        (BUG, reference.continue_prompt, "checks.decoding.continue_prompt"),
+        (ANOTHER, reference.continue_all, "checks.decoding.continue_all"),
+    ],
+)
+def test_the_piece_itself_is_refused(task, answer, name):
+    result = grade(task, answer)
+    assert (result.score, result.misconception) == (0.0, None)
+    assert f"{name}, which this task asks you to do without" in result.message
+
+
+# --- forged results --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", ["refused", "returned", "built", "raised", "unsolved", "x"])
+def test_a_forged_fault_is_worth_nothing(fault):
+    for key in ALL:
+        exam = make_exam(key, 0)
+        outcomes = [Outcome(fault=fault)] * len(exam.cases)
+        assert all(find_fault(exam, number, outcomes) for number in range(len(outcomes)))
+
+
+def test_ids_that_are_no_ids_are_told():
+    for answer in (
+        lambda next_logits, bos_id, eos_id, max_len: [float(bos_id)],
+        lambda next_logits, bos_id, eos_id, max_len: [[bos_id]],
+        lambda next_logits, bos_id, eos_id, max_len: str(bos_id),
+        lambda next_logits, bos_id, eos_id, max_len: [True] * max_len,
+    ):
+        result = grade(GREEDY, answer)
+        assert result.score == 0.0
+        assert ", expected " in result.message
