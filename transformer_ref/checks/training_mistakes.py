@@ -710,7 +710,7 @@ ACCURACY = (
     Misconception(
         "percent",
         "the result is in percent",
-        "A share is between 0 and 1.",
+        "A share is between 0 and 1. Look for a factor of 100.",
         (Accuracy(then=lambda share: 100 * share),),
     ),
     Misconception(
@@ -913,7 +913,7 @@ STEP = (
     Misconception(
         "two-steps",
         "two steps are made",
-        "optimizer.step() once a batch.",
+        "Call optimizer.step() once a batch, and look for a call in another function.",
         (
             Stepping(change=_steps_twice),
             _both_steps,
