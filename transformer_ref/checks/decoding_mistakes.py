@@ -842,7 +842,7 @@ BEAM = (
     Misconception(
         "begin-left-out",
         "the begin token is missing in the answer",
-        "The answer starts with it.",
+        "Every sequence starts with it. Look for a slice in the end.",
         (Search(finish=lambda ids, eos_id: ids[1:]),),
     ),
     Misconception(

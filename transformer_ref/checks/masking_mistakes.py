@@ -671,7 +671,7 @@ SOFTMAX = (
         (
             _as_written(),
             _as_written(times=False),
-            *(_as_written(epsilon) for epsilon in (1e-6, 1e-8, 1e-9, 1e-12)),
+            *(_as_written(epsilon) for epsilon in (1e-8, 1e-9, 1e-12)),
         ),
     ),
     Misconception(
