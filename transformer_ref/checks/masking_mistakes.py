@@ -597,6 +597,52 @@ FIXED_FILL = Misconception(
     r"without overflow",
 )
 
+MILD = tuple(
+    _filled_with(number, zeroed=zeroed)
+    for number in (-1.0, -10.0, -100.0)
+    for zeroed in (False, True)
+)
+TOO_MILD = Misconception(
+    "fill-too-mild",
+    "hidden scores are low, but not low enough",
+    "Real scores may be lower than the fill, and then what is hidden wins. There is a value "
+    "that no score can fall below.",
+    (),
+)
+HIDDEN_ZERO = Misconception(
+    "hidden-scores-are-zero",
+    "hidden scores are 0, which is a score like any other",
+    "exp(0) is 1, so what is hidden still has weight. Its exponential has to be 0.",
+    (),
+)
+AFTERWARDS = Misconception(
+    "mask-after-softmax",
+    "the mask comes after the softmax, and the weights that are left do not sum to one",
+    "The softmax has to share out the weight among what may be seen. Hide the scores, not the "
+    "weights.",
+    (),
+)
+NAN_GRADIENT = Misconception(
+    "nan-in-the-gradient",
+    "the weights are right, but the gradient of a row that may see nothing is NaN",
+    "NaN was made on the way and cleaned up at the end; the way back passes it again. Hide "
+    "with masked_fill or where, whose gradient is 0 where they hide.",
+    (),
+)
+IGNORED = Misconception(
+    "mask-ignored",
+    "the mask changes nothing",
+    "Look at whether the masked scores are the ones that reach the softmax: masked_fill makes "
+    "a new tensor.",
+    (),
+)
+NO_SCALE = Misconception(
+    "no-scale",
+    "the products of queries and keys are not scaled",
+    "That line was right in the code as found: K is under a root there.",
+    (),
+)
+
 SOFTMAX = (
     _with(NAN_ROWS, _nan),
     _with(
@@ -605,13 +651,7 @@ SOFTMAX = (
         _filled_with(-1e9),
     ),
     _with(UNIFORM, _lowest, _filled_with(-6e4)),
-    Misconception(
-        "mask-after-softmax",
-        "the mask comes after the softmax, and the weights that are left do not sum to one",
-        "The softmax has to share out the weight among what may be seen. Hide the scores, not the "
-        "weights.",
-        (_afterwards,),
-    ),
+    _with(AFTERWARDS, _afterwards),
     Misconception(
         "renormalised-afterwards",
         "what is hidden takes part in the softmax, and is taken out of the weights afterwards",
@@ -625,12 +665,7 @@ SOFTMAX = (
         lambda scores, mask: _lowest(scores, ~mask),
         lambda scores, mask: _nan(scores, ~mask),
     ),
-    Misconception(
-        "hidden-scores-are-zero",
-        "hidden scores are 0, which is a score like any other",
-        "exp(0) is 1, so what is hidden still has weight. Its exponential has to be 0.",
-        (_multiplied, _filled_with(0.0, zeroed=True)),
-    ),
+    _with(HIDDEN_ZERO, _multiplied, _filled_with(0.0, zeroed=True)),
     Misconception(
         "mask-is-added",
         "the mask itself is added to the scores: True counts as 1, False as 0",
@@ -638,23 +673,8 @@ SOFTMAX = (
         "added holds minus infinity.",
         (_mask_added,),
     ),
-    Misconception(
-        "fill-too-mild",
-        "hidden scores are low, but not low enough",
-        "Real scores may be lower than the fill, and then what is hidden wins. There is a value "
-        "that no score can fall below.",
-        (
-            *(_filled_with(number) for number in (-1.0, -10.0, -100.0)),
-            *(_filled_with(number, zeroed=True) for number in (-1.0, -10.0, -100.0)),
-        ),
-    ),
-    Misconception(
-        "mask-ignored",
-        "the mask changes nothing",
-        "Look at whether the masked scores are the ones that reach the softmax: masked_fill makes "
-        "a new tensor.",
-        (lambda scores, mask: scores.softmax(dim=-1),),
-    ),
+    _with(TOO_MILD, *MILD),
+    _with(IGNORED, lambda scores, mask: scores.softmax(dim=-1)),
     Misconception(
         "over-the-wrong-axis",
         "the softmax runs over another axis than the last",
@@ -695,13 +715,7 @@ SOFTMAX = (
         "empty row needs another denominator.",
         (_too_large_epsilon,),
     ),
-    Misconception(
-        "nan-in-the-gradient",
-        "the weights are right, but the gradient of a row that may see nothing is NaN",
-        "NaN was made on the way and cleaned up at the end; the way back passes it again. Hide "
-        "with masked_fill or where, whose gradient is 0 where they hide.",
-        (_bias_then_clean,),
-    ),
+    _with(NAN_GRADIENT, _bias_then_clean),
     Misconception(
         "empty-row-sees-all",
         "a row that may see nothing sees everything",
@@ -778,12 +792,7 @@ BUG = (
     _with(BY_COUNT, _attends(_target(tokens=_by_count))),
     _with(NAN_ROWS, _attends(_target(), _nan)),
     _with(UNIFORM, _attends(_target(), _lowest), _attends(_target(), _filled_with(-6e4))),
-    Misconception(
-        "no-scale",
-        "the products of queries and keys are not scaled",
-        "That line was right in the code as found: K is under a root there.",
-        (_attends(_target(), score=products),),
-    ),
+    _with(NO_SCALE, _attends(_target(), score=products)),
     _with(DETACHED, detached(_attends(_target()))),
 )
 
@@ -839,52 +848,18 @@ ANOTHER_BUG = (
         (_fills(_filled_with(-1e10, zeroed=True)),),
         r"without overflow",
     ),
-    Misconception(
-        "fill-too-mild",
-        "hidden scores are low, but not low enough",
-        "Real scores may be lower than the fill, and then what is hidden wins. There is a value "
-        "that no score can fall below.",
-        tuple(_fills(_filled_with(number)) for number in (-1.0, -10.0, -100.0))
-        + tuple(_fills(_filled_with(number, zeroed=True)) for number in (-1.0, -10.0, -100.0)),
-    ),
-    Misconception(
-        "hidden-scores-are-zero",
-        "hidden scores are 0, which is a score like any other",
-        "exp(0) is 1, so what is hidden still has weight. Its exponential has to be 0.",
-        (_fills(_multiplied), _fills(_filled_with(0.0, zeroed=True))),
-    ),
-    Misconception(
-        "mask-after-softmax",
-        "the mask comes after the softmax, and the weights that are left do not sum to one",
-        "The softmax has to share out the weight among what may be seen. Hide the scores, not the "
-        "weights.",
-        (_fills(_afterwards),),
-    ),
+    _with(TOO_MILD, *map(_fills, MILD)),
+    _with(HIDDEN_ZERO, _fills(_multiplied), _fills(_filled_with(0.0, zeroed=True))),
+    _with(AFTERWARDS, _fills(_afterwards)),
     _with(
         INVERTED,
         _fills(lambda scores, mask: softmax(scores, ~mask)),
         _fills(lambda scores, mask: _lowest(scores, ~mask)),
         _fills(lambda scores, mask: _nan(scores, ~mask)),
     ),
-    Misconception(
-        "mask-ignored",
-        "the mask changes nothing",
-        "Look at whether the masked scores are the ones that reach the softmax.",
-        (_unmasked,),
-    ),
-    Misconception(
-        "nan-in-the-gradient",
-        "the result is right, but the gradient of a row that may see nothing is NaN",
-        "NaN was made on the way and cleaned up at the end; the way back passes it again. Hide "
-        "with masked_fill or where, whose gradient is 0 where they hide.",
-        (_fills(_bias_then_clean),),
-    ),
-    Misconception(
-        "no-scale",
-        "the products of queries and keys are not scaled",
-        "That line was right in the code as found: K is under a root there.",
-        (_fills(softmax, score=products),),
-    ),
+    _with(IGNORED, _unmasked),
+    _with(NAN_GRADIENT, _fills(_bias_then_clean)),
+    _with(NO_SCALE, _fills(softmax, score=products)),
     _with(DETACHED, detached(_fills(softmax))),
     _with(FLOAT32_ONLY, in_float32(_fills(softmax))),
 )
