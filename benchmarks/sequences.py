@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import torch
 
 from benchmarks.report import conditions
@@ -41,14 +42,18 @@ PLANS = (Plan(32, False), Plan(64, False), Plan(128, False), Plan(32, True))
 
 
 def chapter_code(chapter: Path = CHAPTER, cells: Sequence[str] = CELLS) -> dict[str, Any]:
-    """Run the cells that define the models and their training; return their names."""
+    """Run the cells that define the models and their training; return their names.
+
+    How the chapter draws stays in the chapter.
+    """
     notebook = json.loads(chapter.read_text(encoding="utf-8"))
     sources = {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"] if "id" in cell}
     names: dict[str, Any] = {}
-    for identifier in cells:
-        lines = sources[identifier].splitlines()
-        code = "\n".join(line for line in lines if not line.startswith("%"))
-        exec(compile(code, f"{chapter.name}:{identifier}", "exec"), names)
+    with matplotlib.rc_context():
+        for identifier in cells:
+            lines = sources[identifier].splitlines()
+            code = "\n".join(line for line in lines if not line.startswith("%"))
+            exec(compile(code, f"{chapter.name}:{identifier}", "exec"), names)
     return names
 
 
