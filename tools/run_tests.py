@@ -50,8 +50,8 @@ class Outcome:
 
 
 PYTEST = ("-m", "pytest", "-q")
-# A browser's page is the work of one core; the tests of one page stay together.
-PARALLEL = ("-n", "auto", "--maxprocesses=4", "--dist=loadgroup")
+# Each notebook stays in one process; a chapter is the work of one core.
+PARALLEL = ("-n", "auto", "--maxprocesses=4", "--dist=loadfile")
 NBVAL = ("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}")
 
 LINT = Stage(
@@ -71,10 +71,10 @@ STAGES = (
     Stage("joeynmt", ((*PYTEST, "tests/joeynmt"),)),
     Stage("checks", ((*PYTEST, "tests/checks"),)),
     Stage("exercises", ((*PYTEST, "tests/notebooks"),)),
-    Stage("notebooks", ((*PYTEST, *NBVAL, "book", "solutions"),), EXECUTION_ENVIRONMENT),
+    Stage("notebooks", ((*PYTEST, *PARALLEL, *NBVAL, "book", "solutions"),), EXECUTION_ENVIRONMENT),
     Stage("book", (("-m", "tools.build_book"),)),
     Stage("site", ((*PYTEST, "tests/site", "-m", "not browser"),)),
-    Stage("browser", ((*PYTEST, *PARALLEL, "tests/site", "-m", "browser"),), browser=True),
+    Stage("browser", ((*PYTEST, "tests/site", "-m", "browser"),), browser=True),
 )
 
 

@@ -61,15 +61,6 @@ THIN_OUT_CODE = """() => {
 }"""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of one page in one process, where its visits are remembered."""
-    for item in items:
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
-            page = item.callspec.params.get("name")
-            if page is not None:
-                item.add_marker(pytest.mark.xdist_group(str(page)))
-
-
 @dataclass
 class Visit:
     """What one visit of one page recorded."""
