@@ -52,12 +52,15 @@ EXAMINE = """async () => {
 # are hidden and keep their place.
 THIN_OUT_CODE = """() => {
   const seen = new Set();
-  for (const word of document.querySelectorAll("pre span:not(:has(*))")) {
+  const repeated = [...document.querySelectorAll("pre span:not(:has(*))")].filter((word) => {
     const box = word.closest("pre").parentElement;
     const look = [word.className, getComputedStyle(word).color, box.className].join(" | ");
-    if (seen.has(look)) word.style.visibility = "hidden";
+    const known = seen.has(look);
     seen.add(look);
-  }
+    return known;
+  });
+  // Only now, or the styles would be computed anew for every word.
+  for (const word of repeated) word.style.visibility = "hidden";
 }"""
 
 
