@@ -18,13 +18,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from benchmarks.chapters import chapter_code
 from benchmarks.report import conditions
-from benchmarks.sequences import chapter_code
+from transformer_ref.batching import Example, pad_batch
 from transformer_ref.data import load_cmudict
 from transformer_ref.files import write_json
 from transformer_ref.g2p import MODEL_CONFIG, Speller, make_examples
 from transformer_ref.model import Transformer
-from transformer_ref.training import Example, pad_batch, sequence_loss, split_target
+from transformer_ref.training import sequence_loss, split_target
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTER = ROOT / "book" / "training.ipynb"

@@ -8,14 +8,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tests.checks.exams import assert_misconceptions_name_themselves
 from tests.notebooks.assignments import Shell, cells_before_the_tasks, read
 from transformer_ref import layers as package
 from transformer_ref.attention import MultiHeadAttention
 from transformer_ref.checks import blocks as reference
 from transformer_ref.checks import blocks_recipes, grade, report
-from transformer_ref.checks.judge import find_fault, find_misconception, make_exam
+from transformer_ref.checks.judge import make_exam
 from transformer_ref.checks.registry import all_tasks
-from transformer_ref.checks.run import call, run_case
+from transformer_ref.checks.run import call
 from transformer_ref.model import Transformer, TransformerConfig
 
 NORM = "blocks.layer_norm"
@@ -179,15 +180,7 @@ def test_every_query_may_see_a_key(seed):
 @pytest.mark.parametrize("seed", range(100, 102))
 @pytest.mark.parametrize("key", TASKS)
 def test_every_misconception_names_itself_in_every_exam(key, seed):
-    exam = make_exam(key, seed)
-    for entry in exam.task.misconceptions:
-        for wrong in entry.wrong:
-            outcomes = [run_case(exam.task, wrong, case) for case in exam.cases]
-            reasons = [find_fault(exam, n, outcomes) for n in range(len(outcomes))]
-            assert any(reasons), entry.key
-            found = find_misconception(exam, outcomes, reasons)
-            assert found is not None, entry.key
-            assert found.key == entry.key
+    assert_misconceptions_name_themselves(key, seed)
 
 
 # --- how a layer is called -------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import decoding as package
 from transformer_ref.checks import decoding as reference
 from transformer_ref.checks import grade, report
@@ -50,11 +51,7 @@ def test_a_right_answer_is_right(task):
 @pytest.mark.parametrize("seed", range(100, 106))
 def test_every_misconception_shows_in_every_exam(seed):
     for key in ALL:
-        exam = make_exam(key, seed)
-        for entry in exam.task.misconceptions:
-            for wrong in entry.wrong:
-                outcomes = [run_case(exam.task, wrong, case) for case in exam.cases]
-                assert any(find_fault(exam, n, outcomes) for n in range(len(outcomes))), entry.key
+        assert_misconceptions_show(key, seed)
 
 
 @pytest.mark.parametrize("seed", range(6))

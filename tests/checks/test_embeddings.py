@@ -10,13 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tests.checks.exams import assert_misconceptions_name_themselves
 from transformer_ref import embeddings as package
 from transformer_ref import word2vec
 from transformer_ref.checks import embeddings as reference
 from transformer_ref.checks import grade
-from transformer_ref.checks.judge import find_fault, find_misconception, make_exam
+from transformer_ref.checks.judge import make_exam
 from transformer_ref.checks.registry import all_tasks
-from transformer_ref.checks.run import run_case
 
 ONE_HOT = "embeddings.one_hot"
 EMBED = "embeddings.embed"
@@ -115,15 +115,7 @@ def test_products_of_the_loss_reach_200(seed):
 @pytest.mark.parametrize("seed", range(100, 104))
 @pytest.mark.parametrize("key", TASKS)
 def test_every_misconception_names_itself_in_every_exam(key, seed):
-    exam = make_exam(key, seed)
-    for entry in exam.task.misconceptions:
-        for wrong in entry.wrong:
-            outcomes = [run_case(exam.task, wrong, case) for case in exam.cases]
-            reasons = [find_fault(exam, n, outcomes) for n in range(len(outcomes))]
-            assert any(reasons), entry.key
-            found = find_misconception(exam, outcomes, reasons)
-            assert found is not None, entry.key
-            assert found.key == entry.key
+    assert_misconceptions_name_themselves(key, seed)
 
 
 # --- what is told ----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import masks as package
 from transformer_ref.checks import grade, report
 from transformer_ref.checks import masking as reference
@@ -85,11 +86,7 @@ def test_the_references_of_the_bug_hunts_are_torchs_attention():
 @pytest.mark.parametrize("seed", range(100, 108))
 def test_every_misconception_shows_in_every_exam(seed):
     for key in ALL:
-        exam = make_exam(key, seed)
-        for entry in exam.task.misconceptions:
-            for wrong in entry.wrong:
-                outcomes = [run_case(exam.task, wrong, case) for case in exam.cases]
-                assert any(find_fault(exam, n, outcomes) for n in range(len(outcomes))), entry.key
+        assert_misconceptions_show(key, seed)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import positions as package
 from transformer_ref.checks import grade, report
 from transformer_ref.checks import positions as reference
@@ -88,11 +89,7 @@ def test_an_answer_in_float32_is_right(task):
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_every_misconception_shows_in_every_exam(seed):
     for key in (SHIFT, MODULE, BUG):
-        exam = make_exam(key, seed)
-        for entry in exam.task.misconceptions:
-            for wrong in entry.wrong:
-                outcomes = [run_case(exam.task, wrong, case) for case in exam.cases]
-                assert any(find_fault(exam, n, outcomes) for n in range(len(outcomes))), entry.key
+        assert_misconceptions_show(key, seed)
 
 
 @pytest.mark.parametrize("seed", range(20))

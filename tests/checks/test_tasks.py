@@ -9,11 +9,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.checks.exams import assert_names_itself
 from transformer_ref.attention import MultiHeadAttention
 from transformer_ref.checks import plain
 from transformer_ref.checks.difference import same
 from transformer_ref.checks.guard import watch
-from transformer_ref.checks.judge import Exam, find_fault, find_misconception, make_exam
+from transformer_ref.checks.judge import Exam, find_fault, make_exam
 from transformer_ref.checks.registry import all_tasks
 from transformer_ref.checks.run import run_case
 from transformer_ref.checks.task import Case, Outcome
@@ -109,13 +110,7 @@ def test_each_misconception_is_rejected_and_names_itself(task, entry):
     exam = make_exam(task.key, 15)
     assert entry.title
     assert len(entry.hint) > 30
-    for wrong in entry.wrong:
-        outcomes = [run_case(task, wrong, case) for case in exam.cases]
-        reasons = [find_fault(exam, number, outcomes) for number in range(len(outcomes))]
-        assert any(reasons)
-        found = find_misconception(exam, outcomes, reasons)
-        assert found is not None
-        assert found.key == entry.key
+    assert_names_itself(exam, entry)
 
 
 @pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())

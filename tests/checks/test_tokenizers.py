@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import torch
 
+from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import tokenizers as package
 from transformer_ref.checks import grade, plain
 from transformer_ref.checks import tokenizers as reference
-from transformer_ref.checks.judge import find_fault, make_exam
-from transformer_ref.checks.run import run_case
+from transformer_ref.checks.judge import make_exam
 from transformer_ref.checks.task import Outcome
 from transformer_ref.vocabulary import Vocabulary
 
@@ -92,11 +92,7 @@ def test_pieces_are_those_of_the_package():
 def test_every_misconception_shows_in_every_exam(seed):
     """Also that nothing in a random corpus makes two of them the same."""
     for key in (MERGE, TRAIN, BPE, BUG):
-        exam = make_exam(key, seed)
-        for entry in exam.task.misconceptions:
-            for wrong in entry.wrong:
-                outcomes = [run_case(exam.task, wrong, case) for case in exam.cases]
-                assert any(find_fault(exam, n, outcomes) for n in range(len(outcomes))), entry.key
+        assert_misconceptions_show(key, seed)
 
 
 # --- what is told ----------------------------------------------------------------------------
