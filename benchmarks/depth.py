@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
+from benchmarks.chapters import chapter_code
 from benchmarks.report import conditions
-from benchmarks.sequences import chapter_code
 from transformer_ref.files import write_json
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,16 +7,15 @@ About five minutes on one core.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import torch
 
+from benchmarks.chapters import chapter_code
 from benchmarks.report import conditions
 from transformer_ref.files import write_json
 
@@ -39,22 +38,6 @@ class Plan:
 
 
 PLANS = (Plan(32, False), Plan(64, False), Plan(128, False), Plan(32, True))
-
-
-def chapter_code(chapter: Path = CHAPTER, cells: Sequence[str] = CELLS) -> dict[str, Any]:
-    """Run the cells that define the models and their training; return their names.
-
-    How the chapter draws stays in the chapter.
-    """
-    notebook = json.loads(chapter.read_text(encoding="utf-8"))
-    sources = {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"] if "id" in cell}
-    names: dict[str, Any] = {}
-    with matplotlib.rc_context():
-        for identifier in cells:
-            lines = sources[identifier].splitlines()
-            code = "\n".join(line for line in lines if not line.startswith("%"))
-            exec(compile(code, f"{chapter.name}:{identifier}", "exec"), names)
-    return names
 
 
 def run(
@@ -80,7 +63,7 @@ def run(
 def main() -> None:
     """Train all, print how far each one gets, and write the results."""
     torch.set_num_threads(1)
-    code, runs = chapter_code(), []
+    code, runs = chapter_code(CHAPTER, CELLS), []
     for plan in PLANS:
         runs.append(run(plan, code))
         print(plan, runs[-1]["seconds"], "s", *runs[-1]["right"][-1], flush=True)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from benchmarks import broken_runs
-from benchmarks.sequences import chapter_code
+from benchmarks.chapters import chapter_code
 from transformer_ref.g2p import Speller
 from transformer_ref.masks import causal_mask, padding_mask
 from transformer_ref.training import sequence_loss, split_target

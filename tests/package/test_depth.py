@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmarks import depth
-from benchmarks.sequences import chapter_code
+from benchmarks.chapters import chapter_code
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from benchmarks import sequences
+from benchmarks.chapters import chapter_code
 
 
 def test_the_script_trains_with_the_code_of_the_chapter() -> None:
-    code = sequences.chapter_code()
+    code = chapter_code(sequences.CHAPTER, sequences.CELLS)
     torch.manual_seed(3)  # the training sets its own seed
     plan, steps, lengths = sequences.Plan(8, True), (2, 30), (1, 3)
     first = sequences.run(plan, code, steps, lengths)
@@ -23,7 +24,7 @@ def test_the_script_trains_with_the_code_of_the_chapter() -> None:
 
 
 def test_both_models_differ_only_in_what_the_decoder_sees() -> None:
-    code = sequences.chapter_code()
+    code = chapter_code(sequences.CHAPTER, sequences.CELLS)
     source, decoder_input = code["strings"](2, 5, torch.Generator().manual_seed(0))
     assert (decoder_input[:, 1:] == source[:, :-1]).all()
     assert (decoder_input[:, 0] == code["LETTERS"]).all()
