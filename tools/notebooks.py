@@ -18,6 +18,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -345,8 +346,21 @@ class ExecutionError(Exception):
     """A notebook did not run to its end; the text names the notebook and shows the cell."""
 
 
+@contextmanager
+def working_folder(path: Path) -> Iterator[Path]:
+    """Yield where to run a notebook: its own folder, or for an assignment an empty one.
+
+    What an assignment writes beside itself would be released with it.
+    """
+    if not path.resolve().is_relative_to(ROOT / "solutions"):
+        yield path.parent
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
 def execute(path: Path) -> NotebookNode:
-    """Run a notebook from top to bottom in its own folder.
+    """Run a notebook from top to bottom in its own folder; an assignment in an empty one.
 
     Returns:
         The notebook with its outputs, not yet normalised and not yet written.
@@ -364,10 +378,10 @@ def execute(path: Path) -> NotebookNode:
         timeout=CELL_TIMEOUT,
         kernel_name=NOTEBOOK_METADATA["kernelspec"]["name"],
         record_timing=False,
-        resources={"metadata": {"path": str(path.parent)}},
     )
     try:
-        client.execute(env={**os.environ, **EXECUTION_ENVIRONMENT})
+        with working_folder(path) as folder:
+            client.execute(env={**os.environ, **EXECUTION_ENVIRONMENT}, cwd=str(folder))
     except (CellControlSignal, DeadKernelError) as error:
         raise ExecutionError(f"{path}: {error}") from error
     return notebook

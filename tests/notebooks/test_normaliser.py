@@ -384,6 +384,18 @@ def test_execute_runs_in_place_and_is_byte_stable(course: Path) -> None:
     assert path.read_bytes() == first
 
 
+def test_execute_runs_an_assignment_where_nothing_that_it_writes_is_released(
+    course: Path,
+) -> None:
+    source = "import pathlib\npathlib.Path('predictions.csv').write_text('word,phones')\n6 * 7"
+    (course / "solutions").mkdir(exist_ok=True)
+    path = small(source, course / "solutions")
+    before = {each for each in course.rglob("*") if each.is_file()}
+    assert notebooks.main(["execute", str(path)]) == 0
+    assert notebooks.read(path).cells[1].outputs[0].data["text/plain"] == "42"
+    assert {each for each in course.rglob("*") if each.is_file()} == before
+
+
 def test_execute_names_the_notebook_that_fails_and_leaves_it(
     course: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
