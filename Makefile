@@ -22,7 +22,7 @@ export TORCH_INDEX
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve test lab format notebooks exercises lint lock train bench \
-        multi30k sequences broken-runs depth grader-report mutation linkcheck clean
+        multi30k sequences broken-runs depth capstone grader-report mutation linkcheck clean
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -79,6 +79,9 @@ sequences: $(READY) ## train the copying models of the chapter on sequences for 
 
 broken-runs: $(READY) ## train with five mistakes and without warm-up for seven minutes
 	@$(RUN) -m benchmarks.broken_runs
+
+capstone: $(READY) ## train the baselines and ablations of the capstone for an hour (ARGS=--jobs=2)
+	@$(RUN) -m benchmarks.capstone $(ARGS)
 
 depth: $(READY) ## train the readers of the chapter on depth for six minutes
 	@$(RUN) -m benchmarks.depth
