@@ -160,7 +160,7 @@ def _compare(word: str, said: Sequence[str], variants: Sequence[Sequence[str]]) 
 
 
 def report(score: Score) -> str:
-    """Say how good the predictions are, where they are wrong, and how far the next step is.
+    """Say how good predictions are, and where they are wrong.
 
     Args:
         score: of :func:`score_predictions`.
@@ -168,26 +168,33 @@ def report(score: Score) -> str:
     Returns:
         several lines.
     """
-    parts = [_verdict(score), _by_length(score)]
+    parts = [
+        f"{len(score.answers):,} words: PER {score.per:.2%}, WER {score.wer:.2%}",
+        _by_length(score),
+    ]
     if score.edits:
         parts += [_confusions(score), _worst_words(score)]
     return "\n\n".join(parts)
 
 
-def _verdict(score: Score) -> str:
-    lines = [
-        f"{len(score.answers):,} words: PER {score.per:.2%}, WER {score.wer:.2%}; "
-        f"worth {score.points} of {POINTS} points."
-    ]
-    if (step := score.next_step) is not None:
-        too_many = score.edits - int(step.rate * score.length)
-        lines.append(
-            f"Next: PER {_percent(step)} or less, for {step.points} points. "
-            f"It takes {too_many:,} wrong phones less; there are {score.edits:,}."
-        )
+def next_step(score: Score) -> str:
+    """Say how far the next step is.
+
+    Args:
+        score: of :func:`score_predictions`.
+
+    Returns:
+        one line; "" where there is no further step.
+    """
     if score.rate < TOO_GOOD:
-        lines.append("That is better than any published model: were the answers looked up?")
-    return "\n".join(lines)
+        return "That is better than any published model: were the answers looked up?"
+    if (step := score.next_step) is None:
+        return ""
+    too_many = score.edits - int(step.rate * score.length)
+    return (
+        f"{step.points} points are for a PER of {float(step.percent):g}% or less: "
+        f"{too_many:,} wrong phones fewer than your {score.edits:,}."
+    )
 
 
 def _by_length(score: Score) -> str:
@@ -256,10 +263,6 @@ def _worst_words(score: Score) -> str:
     return "\n".join(["Furthest off:", *lines])
 
 
-def _percent(step: Step) -> str:
-    return f"{float(step.percent):g}%"
-
-
 # --- in the notebook --------------------------------------------------------------------------
 
 
@@ -314,7 +317,7 @@ def check_predictions(
         print(f"{error}\nPoints: 0 of {worth:g}")
         return 0.0
     earned = round(worth * score.points / POINTS, 4)
-    print(f"{report(score)}\n\nPoints: {earned:g} of {worth:g}")
+    print(f"{report(score)}\n\nPoints: {earned:g} of {worth:g}\n{next_step(score)}".rstrip())
     return earned
 
 

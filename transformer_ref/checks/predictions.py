@@ -72,10 +72,10 @@ class PredictionsError(ValueError):
         rest = Counter(problem.kind for problem in problems)
         rest.subtract(problems[i].kind for i in shown)
         if rest.total():
-            counts = ", ".join(
-                f"{number:,} {kind}" for kind, number in rest.most_common() if number
+            counts = "; ".join(
+                f"{kind}: {number:,}" for kind, number in rest.most_common() if number
             )
-            lines.append(f"and {rest.total():,} more: {counts}")
+            lines.append(f"and {rest.total():,} more ({counts})")
         super().__init__("\n  ".join(lines))
 
 
