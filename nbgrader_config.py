@@ -54,6 +54,9 @@ c.OverwriteCells.add_missing_cells = True
 c.IgnorePattern.enabled = True
 c.IgnorePattern.pattern = "(?s)."
 
+# The file that a student hands in counts, also where one lies beside the source by mistake.
+c.Autograde.exclude_overwriting = {"capstone": ["predictions.csv"]}
+
 c.Autograde.pre_convert_hook = one_thread_per_kernel
 c.Execute.timeout = CELL_TIMEOUT
 c.Execute.iopub_timeout = 30
