@@ -22,7 +22,7 @@ export TORCH_INDEX
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve test lab format notebooks exercises lint lock train bench \
-        multi30k sequences broken-runs depth capstone grader-report mutation linkcheck clean
+        multi30k sequences broken-runs depth gpt capstone grader-report mutation linkcheck clean
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -85,6 +85,9 @@ capstone: $(READY) ## train the baselines and ablations of the capstone for an h
 
 depth: $(READY) ## train the readers of the chapter on depth for six minutes
 	@$(RUN) -m benchmarks.depth
+
+gpt: $(READY) ## train the models of the chapter on GPT for half an hour
+	@$(RUN) -m benchmarks.gpt
 
 grader-report: $(READY) ## print how often the checks are wrong, task by task
 	@$(RUN) -m transformer_ref.checks.report $(ARGS)
