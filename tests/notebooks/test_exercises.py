@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 from nbgrader import utils
 
 from tests.notebooks.assignments import (
+    ASSIGNMENTS,
     REGION,
     ROLES,
     ROOT,
@@ -24,7 +25,7 @@ from tests.notebooks.assignments import (
     tasks,
 )
 from tools import exercises
-from transformer_ref.checks import check
+from transformer_ref.checks import check, registry
 
 HEADER = re.compile(
     r"^\*\*Difficulty (?P<difficulty>[1-5]) of 5\*\* "
@@ -39,7 +40,8 @@ ALL_TASKS = [
     for slug in SLUGS
     for task in tasks(read("solutions", slug))
 ]
-every_assignment = pytest.mark.parametrize("slug", SLUGS)
+every_assignment = pytest.mark.parametrize("slug", ASSIGNMENTS)
+with_tasks = pytest.mark.parametrize("slug", SLUGS)
 every_task = pytest.mark.parametrize(("slug", "task"), ALL_TASKS)
 
 
@@ -188,7 +190,7 @@ def test_nbgrader_knows_the_role_of_each_cell(slug: str, task: Task) -> None:
     assert "raises-exception" in task.cells["try"].metadata.tags
 
 
-@every_assignment
+@with_tasks
 def test_the_totals_in_the_introduction_are_those_of_the_tasks(slug: str) -> None:
     notebook = read("solutions", slug)
     headers = [HEADER.search(task.cells["task"].source) for task in tasks(notebook)]
@@ -210,7 +212,11 @@ def test_cell_ids_are_unique_and_can_be_read(slug: str) -> None:
     assert all(re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", name) for name in ids), ids
 
 
-@every_assignment
+def test_each_assignment_has_its_checks() -> None:
+    assert sorted(SLUGS) == sorted(registry.SLUGS)
+
+
+@with_tasks
 def test_each_assignment_has_a_bug_to_find(slug: str) -> None:
     assert f"{slug}.find_the_bug" in [task.key for task in tasks(read("solutions", slug))]
 
@@ -261,7 +267,7 @@ def test_an_unsolved_task_has_no_points_and_says_so_in_one_line(
 
 
 @pytest.mark.parametrize("seed", range(4))
-@every_assignment
+@with_tasks
 def test_a_bug_as_found_scores_nothing(
     slug: str, seed: int, shells: dict[tuple[str, str], Shell]
 ) -> None:

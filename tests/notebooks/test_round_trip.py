@@ -5,21 +5,13 @@ All by nbgrader's own commands, as the guide for instructors has them, in a cour
 
 from __future__ import annotations
 
-import csv
-import html
-import os
 import re
-import shutil
-import subprocess
-import sys
-from dataclasses import dataclass
-from pathlib import Path
 
-import nbformat
 import pytest
 from nbformat import NotebookNode
 
 from tests.notebooks.assignments import ROOT, Task, prepared_shell, read, tasks
+from tests.notebooks.courses import Course, new_course
 from transformer_ref.checks import Result, grade
 
 pytestmark = pytest.mark.slow
@@ -84,52 +76,6 @@ def scaled_dot_product_attention(query, key, value, mask=None):
 MISSING_MODULE = "import helpers_that_were_not_handed_in\n\n"
 
 
-@dataclass
-class Course:
-    """A course in a folder of its own, and all that nbgrader said."""
-
-    root: Path
-    said: str = ""
-
-    def nbgrader(self, *arguments: str) -> None:
-        """Run one command of nbgrader; it has to succeed."""
-        # nbgrader makes its gradebook with the command alembic, which it looks up on the PATH.
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        done = subprocess.run(
-            [sys.executable, "-m", "nbgrader", *arguments],
-            cwd=self.root,
-            env={**os.environ, "PATH": path},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        self.said += done.stdout
-        assert done.returncode == 0, done.stdout
-
-    def hand_in(self, student: str, notebook: NotebookNode) -> None:
-        """Put a student's notebook where nbgrader looks for it."""
-        place = self.root / "course" / "submitted" / student / SLUG
-        place.mkdir(parents=True)
-        nbformat.write(notebook, place / f"{SLUG}.ipynb")
-
-    def points(self) -> dict[str, float]:
-        """The score of each student, from the exported table."""
-        with (self.root / "course" / "grades.csv").open(newline="") as table:
-            rows = list(csv.DictReader(table))
-        assert {row["assignment"] for row in rows} == {SLUG}
-        assert {float(row["max_score"]) for row in rows} == {20.0}
-        return {row["student_id"]: float(row["score"]) for row in rows}
-
-    def feedback(self, student: str) -> str:
-        """The text that a student gets back."""
-        page = self.root / "course" / "feedback" / student / SLUG / f"{SLUG}.html"
-        without_styles = re.sub(
-            r"<(style|script).*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL
-        )
-        return html.unescape(re.sub(r"<[^>]+>", "", without_styles))
-
-
 def solved(
     except_for: dict[str, str] | None = None, without: set[str] = frozenset()
 ) -> NotebookNode:
@@ -166,11 +112,7 @@ def raises_at_import() -> NotebookNode:
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     """The round trip itself; the tests look at what came of it."""
-    course = Course(tmp_path_factory.mktemp("course").resolve())
-    shutil.copy(ROOT / "nbgrader_config.py", course.root)
-    shutil.copytree(ROOT / "solutions", course.root / "solutions")
-    (course.root / "course").mkdir()
-    course.nbgrader("generate_assignment", SLUG)
+    course = new_course(tmp_path_factory.mktemp("course"), SLUG)
     course.hand_in("right", solved())
     course.hand_in("wrong", solved(except_for=WRONG))
     course.hand_in("half", half_finished())

@@ -1,0 +1,169 @@
+"""The capstone: its baseline reaches the first step, and its file goes through nbgrader unrun."""
+
+from __future__ import annotations
+
+import re
+import resource
+from pathlib import Path
+
+import pytest
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from nbgrader import utils
+
+from tests.notebooks.assignments import ROOT, Shell, read
+from tests.notebooks.courses import Course, new_course
+from tools.notebooks import EXECUTION_ENVIRONMENT
+from transformer_ref.checks.capstone import FILE, POINTS, STEPS
+from transformer_ref.data import load_cmudict
+from transformer_ref.g2p import MODEL_CONFIG, load_g2p, make_examples
+
+SLUG = "capstone"
+TABLE = re.compile(r"^\| PER at most \| points \|\n\|---\|---\|\n((?:\|.*\|\n)+)", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        read("solutions", SLUG).cells[0].source,
+        (ROOT / "book" / "instructors.md").read_text(encoding="utf-8"),
+    ],
+    ids=["exercise", "guide"],
+)
+def test_the_published_steps_are_those_of_the_code(text: str) -> None:
+    (rows,) = TABLE.findall(text + "\n")
+    published = re.findall(r"^\| ([\d.]+)% \| (\d+) \|$", rows, re.MULTILINE)
+    assert published == [(f"{float(step.percent):g}", str(step.points)) for step in STEPS]
+
+
+def test_one_cell_has_all_the_points() -> None:
+    graded = [cell for cell in read("solutions", SLUG).cells if utils.is_grade(cell)]
+    assert [(cell.id, cell.metadata.nbgrader.points) for cell in graded] == [("check", POINTS)]
+    assert utils.is_locked(graded[0])
+    assert f"{POINTS} points" in read("exercises", SLUG).cells[0].source
+
+
+def test_no_predictions_are_released() -> None:
+    # nbgrader would put them in the place of every student's own.
+    for folder in ("solutions", "exercises"):
+        assert [path.name for path in (ROOT / folder / SLUG).iterdir() if path.is_file()] == [
+            "capstone.ipynb"
+        ]
+
+
+def test_the_recipe_of_the_solution_is_that_of_the_model_that_ships(tmp_path: Path) -> None:
+    """What it scores is in the results file; here it only has to run, on a few words."""
+    cells = {cell.id: cell for cell in read("solutions", SLUG).cells}
+    shell = Shell()
+    for name in ("imports", "mine"):
+        assert shell.run(cells[name].source).error is None
+    # Its settings, with less to do.
+    few = "from functools import partial\nTrainingConfig = partial(TrainingConfig, save_every=1)"
+    short = cells["mine"].source.replace("epochs=32", "epochs=1")
+    short = short.replace('"run"', repr(str(tmp_path)))
+    assert short != cells["mine"].source
+    for source in (few, short, "few = make_examples(load_cmudict('dev')[:40])"):
+        assert shell.run(source).error is None
+    outcome = shell.run("mine(few).model.config")
+    assert outcome.error is None
+    assert outcome.value == MODEL_CONFIG == load_g2p().model.config
+    assert len(make_examples(load_cmudict("dev")[:40])) >= 40
+    assert (tmp_path / "last.pt").exists()
+
+
+# --- a student runs the baseline --------------------------------------------------------------
+
+
+def run(notebook: NotebookNode, folder: Path) -> dict[str, str]:
+    """Run a notebook in a folder; return what each cell printed."""
+    NotebookClient(
+        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    ).execute()
+    return {
+        cell.id: "".join(output.get("text", "") for output in cell.outputs)
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    }
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], float]:
+    """The folder of a student who ran the released notebook, what it printed, and its seconds."""
+    folder = tmp_path_factory.mktemp("my-work")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in EXECUTION_ENVIRONMENT.items():
+            patch.setenv(name, value)
+        patch.delenv("NBGRADER_EXECUTION", raising=False)
+        printed = run(read("exercises", SLUG), folder)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return folder, printed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_the_baseline_reaches_the_first_step_and_leaves_the_others(
+    finished: tuple[Path, dict[str, str], float],
+) -> None:
+    _, printed, seconds = finished
+    assert f"Points: {STEPS[0].points} of {POINTS}" in printed["check"]
+    assert f"{STEPS[1].points} points are for a PER of" in printed["check"]
+    assert "On the dev words:\n1,266 words: PER" in printed["train"]
+    # Of one core, the start of the kernel included; it takes about 25.
+    assert seconds < 120
+
+
+def test_it_leaves_one_file_and_does_not_train_again(
+    finished: tuple[Path, dict[str, str], float],
+) -> None:
+    folder, first, _ = finished
+    assert [path.name for path in folder.iterdir()] == [FILE]
+    before = (folder / FILE).read_bytes()
+    again = run(read("exercises", SLUG), folder)
+    assert again["train"].startswith("Not trained: predictions.csv is there.")
+    assert again["check"] == first["check"]
+    assert (folder / FILE).read_bytes() == before
+
+
+# --- and hands it in --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def course(
+    tmp_path_factory: pytest.TempPathFactory, finished: tuple[Path, dict[str, str], float]
+) -> Course:
+    """One student hands in the file, one a broken file, and one only the notebook."""
+    predictions = (finished[0] / FILE).read_text(encoding="utf-8")
+    files = {"all": predictions, "broken": predictions.replace("\naa", "\nbb", 1), "none": None}
+    course = new_course(tmp_path_factory.mktemp("course"), SLUG)
+    for student, text in files.items():
+        course.hand_in(student, read("exercises", SLUG))
+        if text is not None:
+            (course.submission(student) / FILE).write_text(text, encoding="utf-8")
+    course.nbgrader("autograde", SLUG)
+    course.nbgrader("generate_feedback", SLUG)
+    course.nbgrader("export", "--to", "course/grades.csv")
+    return course
+
+
+@pytest.mark.slow
+def test_nbgrader_gives_the_points_of_the_file(course: Course) -> None:
+    first = STEPS[0].points
+    assert course.points() == {"all": first, "broken": 0.0, "none": 0.0}
+    assert "Traceback" not in course.said
+    assert "ERROR" not in course.said
+
+
+@pytest.mark.slow
+def test_feedback_says_why_there_are_no_points(course: Course) -> None:
+    # The words in quotes come out as in HTML.
+    assert "is none of the 12,526 words asked for" in course.feedback("broken")
+    assert "no line for the word" in course.feedback("broken")
+    assert "there is no such file" in course.feedback("none")
+    assert "8 points are for a PER of 20% or less" in course.feedback("all")
+
+
+@pytest.mark.slow
+def test_nothing_is_trained_while_it_is_graded(course: Course) -> None:
+    for student in ("all", "broken", "none"):
+        assert "Not trained: while the notebook is graded" in course.feedback(student)
+        assert "step 100 of" not in course.feedback(student)
+    assert not [*course.root.glob("course/autograded/none/capstone/*.csv")]
