@@ -25,7 +25,8 @@ from transformer_ref.files import write_json
 from transformer_ref.settings import Settings, read_settings
 from transformer_ref.translation import Pair, Translator, train_tokenizers, train_translator
 
-RESULTS = Path(__file__).parent / "multi30k.json"
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "transformer_ref" / "assets" / "multi30k" / "results.json"
 PENALTIES = (0.0, 0.5, 1.0, 1.5)
 
 
