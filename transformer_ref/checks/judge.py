@@ -78,7 +78,30 @@ class Exam:
 
     def _ask(self, ours: object, case: Case) -> Outcome:
         device = "cpu" if case.device == "cuda" else case.device
-        return run_case(self.task, ours, replace(case, device=device))
+        case = replace(case, device=device)
+        return _read(self.task, case, run_case(self.task, ours, case))
+
+
+class _Read(Outcome):
+    """An outcome whose values are what was found in them; none comes from an answer as such."""
+
+
+def _read(task: Task, case: Case, outcome: Outcome) -> Outcome:
+    """Find in an outcome what its task compares; no change where that is the values themselves."""
+    if task.find is None or outcome.fault or isinstance(outcome, _Read):
+        return outcome
+    try:
+        read = _Read(values={task.returns[0]: task.find(case, outcome)})
+    except Exception:  # the sender may have been an answer
+        read = _Read(fault="returned", error="what came back cannot be read")
+    read.changed, read.forbidden, read.printed = outcome.changed, outcome.forbidden, outcome.printed
+    return read
+
+
+def _read_all(exam: Exam, outcomes: list[Outcome]) -> list[Outcome]:
+    if exam.task.find is None:
+        return outcomes
+    return [_read(exam.task, *each) for each in zip(exam.cases, outcomes, strict=False)]
 
 
 @contextmanager
@@ -136,6 +159,7 @@ def judge(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -> Resu
     refusal = _refusal(exam, outcomes, how, seconds)
     if refusal:
         return Result(0.0, None, f"{key}: no points. {refusal}", key, 0, total)
+    outcomes = _read_all(exam, outcomes)
     reasons = [find_fault(exam, number, outcomes) for number in range(total)]
     passed = reasons.count("")
     if passed == total:
@@ -176,6 +200,7 @@ def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
     Returns:
         one sentence, or "" if nothing is wrong.
     """
+    outcomes = _read_all(exam, outcomes)
     case, outcome, expected = exam.cases[number], outcomes[number], exam.expected[number]
     if case.refused:
         return _not_refused(case, outcome, outcomes)
@@ -356,6 +381,7 @@ def find_misconception(
     Returns:
         the one that explains most cases without contradicting any, or None.
     """
+    outcomes = _read_all(exam, outcomes)
     best: tuple[tuple[int, int], Misconception] | None = None
     for misconception in exam.task.misconceptions:
         for variant in range(len(misconception.wrong)):

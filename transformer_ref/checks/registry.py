@@ -15,6 +15,7 @@ SLUGS = (
     "blocks",
     "training",
     "decoding",
+    "gpt",
 )
 
 

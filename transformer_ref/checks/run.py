@@ -103,6 +103,9 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
     for name, each in made.items():
         sources.update({f"{name}.{part}": tensor for part, tensor in each.left().items()})
     function = answer
+    if task.ask is not None:
+        _ask_at_length(task, answer, case, arguments, outcome)
+        return
     if task.kind == "class":
         module = build(answer, case)
         sources.update({name: find_weight(module, name) for name in case.weights})
@@ -126,12 +129,30 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
         outcome.values = {task.returns[0]: _plain(task.returns[0], returned, task.form)}
         return
     for name, tensor in _unpack(task.returns, returned).items():
-        outcome.values[name] = _array(name, tensor)
-        outcome.dtypes[name] = str(tensor.dtype).removeprefix("torch.")
-        outcome.devices[name] = str(tensor.device.type)
+        _note(outcome, name, tensor)
     if case.cotangent is not None:
         result = _unpack(task.returns, returned)[task.returns[0]]
         outcome.gradients = _gradients(result, sources, case.cotangent)
+
+
+def _ask_at_length(
+    task: Task, answer: Any, case: Case, arguments: dict[str, Any], outcome: Outcome
+) -> None:
+    """Note what a task's own way to ask brings back."""
+    assert task.ask is not None
+    before = {name: _kept(value) for name, value in arguments.items()}
+    try:
+        found = task.ask(answer, case, arguments)
+    finally:
+        outcome.changed = [name for name, old in before.items() if not _same(old, arguments[name])]
+    for name, tensor in found.items():
+        _note(outcome, name, tensor)
+
+
+def _note(outcome: Outcome, name: str, tensor: Tensor) -> None:
+    outcome.values[name] = _array(name, tensor)
+    outcome.dtypes[name] = str(tensor.dtype).removeprefix("torch.")
+    outcome.devices[name] = str(tensor.device.type)
 
 
 def _make_arguments(task: Task, case: Case) -> tuple[dict[str, Any], dict[str, Made]]:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 Arrays = dict[str, np.ndarray]
 
@@ -211,6 +212,11 @@ class Task:
         nothing_to_learn: whether a module may have no parameter that training would change.
         makers: of arguments that are no plain data, by name; see
             :mod:`transformer_ref.checks.made`.
+        ask: puts a case to an answer where one call does not show enough, as for a model whose
+            weights have no names that are known: from the answer, the case and the arguments, made,
+            to tensors by name. It runs beside the answer; None where the answer is just called.
+        find: says in plain data, of the type `form`, what these tensors show; this is what is
+            compared. It runs with the judge, where no answer can reach it, and goes with `ask`.
     """
 
     key: str
@@ -231,3 +237,5 @@ class Task:
     any_float: bool = False
     nothing_to_learn: bool = False
     makers: Mapping[str, Maker] = field(default_factory=dict)
+    ask: Callable[[Any, Case, Mapping[str, Any]], Mapping[str, Tensor]] | None = None
+    find: Callable[[Case, Outcome], Any] | None = None

@@ -1,0 +1,1841 @@
+"""Answers to the assignment "gpt" on which the grader itself is measured.
+
+CORRECT must be accepted, WRONG must be rejected with the misconception that stands beside it, and
+MUTANTS, which are wrong in a way that no misconception describes, must be rejected without a name.
+They are written apart from the checks, in the ways in which people write language models.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+import transformer_ref.layers as layers
+import transformer_ref.masks as masks
+from transformer_ref.model import Encoder, TransformerConfig
+from transformer_ref.positions import sinusoidal_encoding
+
+# =============================================================================================
+# cnn_receptive_field
+# =============================================================================================
+
+
+def field_formula(kernel_size, num_layers, dilation=1):
+    return num_layers * (kernel_size - 1) * dilation + 1
+
+
+def field_loop(kernel_size, num_layers, dilation=1):
+    size = 1
+    for _ in range(num_layers):
+        size += dilation * (kernel_size - 1)
+    return size
+
+
+def field_recursive(kernel_size, num_layers, dilation=1):
+    if num_layers == 0:
+        return 1
+    below = field_recursive(kernel_size, num_layers - 1, dilation)
+    return below + (kernel_size - 1) * dilation
+
+
+def field_set(kernel_size, num_layers, dilation=1):
+    reached = {0}
+    for _ in range(num_layers):
+        reached = {place + step * dilation for place in reached for step in range(kernel_size)}
+    return max(reached) - min(reached) + 1
+
+
+def field_effective(kernel_size, num_layers, dilation=1):
+    effective = dilation * (kernel_size - 1) + 1
+    print("effective kernel", effective)
+    return effective + (num_layers - 1) * (effective - 1)
+
+
+def field_gradient(kernel_size, num_layers, dilation=1):
+    step = (kernel_size - 1) * dilation
+    length = 1 + num_layers * step + 6
+    x = torch.ones(1, 1, length, dtype=torch.float64, requires_grad=True)
+    y = x
+    for _ in range(num_layers):
+        weight = torch.full((1, 1, kernel_size), 1.0 / kernel_size, dtype=torch.float64)
+        y = F.conv1d(y, weight, dilation=dilation)
+    y[0, 0, 0].backward()
+    touched = x.grad[0, 0].nonzero().flatten()
+    return int(touched.max() - touched.min()) + 1
+
+
+def field_numpy(kernel_size, num_layers, dilation=1):
+    return np.int64(1) + np.sum([(kernel_size - 1) * dilation] * num_layers)
+
+
+def w_field_sum(kernel_size, num_layers, dilation=1):
+    return sum(kernel_size for _ in range(num_layers))
+
+
+def w_field_sum_gaps(kernel_size, num_layers, dilation=1):
+    return sum(dilation * (kernel_size - 1) + 1 for _ in range(num_layers))
+
+
+def w_field_sum_dilated(kernel_size, num_layers, dilation=1):
+    total = 0
+    for _ in range(num_layers):
+        total += kernel_size * dilation
+    return total
+
+
+def w_field_power(kernel_size, num_layers, dilation=1):
+    size = 1
+    for _ in range(num_layers):
+        size *= kernel_size
+    return size
+
+
+def w_field_power_gaps(kernel_size, num_layers, dilation=1):
+    return pow(kernel_size + (kernel_size - 1) * (dilation - 1), num_layers)
+
+
+def w_field_zero(kernel_size, num_layers, dilation=1):
+    size = 0
+    for _ in range(num_layers):
+        size += (kernel_size - 1) * dilation
+    return size
+
+
+def w_field_whole(kernel_size, num_layers, dilation=1):
+    size = 1
+    for _ in range(num_layers):
+        size += kernel_size * dilation
+    return size
+
+
+def w_field_whole_flat(kernel_size, num_layers, dilation=1):
+    return num_layers * kernel_size + 1
+
+
+def w_field_no_dilation(kernel_size, num_layers, dilation=1):
+    return kernel_size + (num_layers - 1) * (kernel_size - 1)
+
+
+def w_field_wavenet(kernel_size, num_layers, dilation=1):
+    size = 1
+    for layer in range(num_layers):
+        size += (kernel_size - 1) * 2**layer
+    return size
+
+
+def w_field_wavenet_scaled(kernel_size, num_layers, dilation=1):
+    return 1 + dilation * (kernel_size - 1) * (2**num_layers - 1)
+
+
+def w_field_growing(kernel_size, num_layers, dilation=1):
+    size, step = 1, 1
+    for _ in range(num_layers):
+        size += (kernel_size - 1) * step
+        step *= dilation
+    return size
+
+
+def w_field_radius(kernel_size, num_layers, dilation=1):
+    radius = kernel_size // 2
+    return radius * dilation * num_layers + 1
+
+
+def w_field_radius_only(kernel_size, num_layers, dilation=1):
+    return sum(kernel_size // 2 * dilation for _ in range(num_layers))
+
+
+def w_field_first_dilated(kernel_size, num_layers, dilation=1):
+    first = (kernel_size - 1) * dilation + 1
+    return first + (kernel_size - 1) * (num_layers - 1)
+
+
+def w_field_rest_dilated(kernel_size, num_layers, dilation=1):
+    size = kernel_size
+    for _ in range(num_layers - 1):
+        size += (kernel_size - 1) * dilation
+    return size
+
+
+def w_field_gap(kernel_size, num_layers, dilation=1):
+    effective = kernel_size + (kernel_size - 1) * dilation
+    return (effective - 1) * num_layers + 1
+
+
+def w_field_one(kernel_size, num_layers, dilation=1):
+    return dilation * (kernel_size - 1) + 1
+
+
+def w_field_plus_dilation(kernel_size, num_layers, dilation=1):
+    return (kernel_size - 1) * num_layers + dilation
+
+
+def w_field_square(kernel_size, num_layers, dilation=1):
+    side = field_loop(kernel_size, num_layers, dilation)
+    return side * side
+
+
+def w_field_float(kernel_size, num_layers, dilation=1):
+    return 1 + 2 * num_layers * dilation * (kernel_size - 1) / 2
+
+
+def m_field_tensor(kernel_size, num_layers, dilation=1):
+    return torch.tensor(field_loop(kernel_size, num_layers, dilation))
+
+
+def m_field_even(kernel_size, num_layers, dilation=1):
+    return field_loop(kernel_size, num_layers, dilation) // 2 * 2
+
+
+def m_field_plus_two(kernel_size, num_layers, dilation=1):
+    return field_loop(kernel_size, num_layers, dilation) + 2
+
+
+def m_field_swapped(kernel_size, num_layers, dilation=1):
+    return 1 + kernel_size * (num_layers - 1) * dilation
+
+
+def m_field_text(kernel_size, num_layers, dilation=1):
+    return str(field_loop(kernel_size, num_layers, dilation))
+
+
+def m_field_range(kernel_size, num_layers, dilation=1):
+    half = num_layers * (kernel_size - 1) * dilation // 2
+    return (-half, half)
+
+
+# =============================================================================================
+# lm_batch
+# =============================================================================================
+
+
+def batch_stack(ids, block_size, starts):
+    x = torch.stack([ids[i : i + block_size] for i in starts])
+    y = torch.stack([ids[i + 1 : i + 1 + block_size] for i in starts])
+    return x, y
+
+
+def batch_index(ids, block_size, starts):
+    starts = torch.as_tensor(starts)
+    places = starts[:, None] + torch.arange(block_size)
+    return ids[places], ids[places + 1]
+
+
+def batch_unfold(ids, block_size, starts):
+    windows = ids.unfold(0, block_size + 1, 1)
+    chosen = windows[torch.tensor([int(i) for i in starts])]
+    return [chosen[:, :-1], chosen[:, 1:]]
+
+
+def batch_lists(ids, block_size, starts):
+    text = ids.tolist()
+    starts = starts.tolist() if hasattr(starts, "tolist") else starts
+    x, y = [], []
+    for start in starts:
+        x.append(text[start : start + block_size])
+        y.append(text[start + 1 : start + block_size + 1])
+    return torch.tensor(x), torch.tensor(y)
+
+
+def batch_numpy(ids, block_size, starts):
+    text = ids.numpy()
+    x = np.stack([text[int(i) : int(i) + block_size] for i in starts]).astype(np.int64)
+    y = np.stack([text[int(i) + 1 : int(i) + 1 + block_size] for i in starts]).astype(np.int64)
+    return torch.from_numpy(x), torch.from_numpy(y)
+
+
+def batch_filled(ids, block_size, starts):
+    warnings.warn("filling", UserWarning, stacklevel=1)
+    x = torch.empty(len(starts), block_size, dtype=torch.long)
+    y = torch.empty_like(x)
+    for row in range(len(starts)):
+        for place in range(block_size):
+            x[row, place] = ids[int(starts[row]) + place]
+            y[row, place] = ids[int(starts[row]) + place + 1]
+    return x, y
+
+
+def batch_take(ids, block_size, starts):
+    grid = torch.as_tensor(starts).unsqueeze(-1).expand(-1, block_size) + torch.arange(block_size)
+    return torch.take(ids, grid), torch.take(ids, grid.add(1))
+
+
+def _grid(starts, block_size):
+    return torch.as_tensor(starts).reshape(-1, 1) + torch.arange(block_size)
+
+
+def w_batch_same(ids, block_size, starts):
+    x = ids[_grid(starts, block_size)]
+    return x, x.clone()
+
+
+def w_batch_two(ids, block_size, starts):
+    grid = _grid(starts, block_size)
+    return ids[grid], ids[grid + 2]
+
+
+def w_batch_swapped(ids, block_size, starts):
+    x, y = batch_index(ids, block_size, starts)
+    return y, x
+
+
+def w_batch_one_label(ids, block_size, starts):
+    grid = _grid(starts, block_size)
+    return ids[grid], ids[grid[:, -1] + 1]
+
+
+def w_batch_one_label_column(ids, block_size, starts):
+    grid = _grid(starts, block_size)
+    return ids[grid], ids[grid[:, -1:] + 1]
+
+
+def w_batch_short(ids, block_size, starts):
+    x = ids[_grid(starts, block_size)]
+    return x[:, :-1], x[:, 1:]
+
+
+def w_batch_long(ids, block_size, starts):
+    piece = ids[_grid(starts, block_size + 1)]
+    return piece, piece
+
+
+def w_batch_roll(ids, block_size, starts):
+    x = ids[_grid(starts, block_size)]
+    return x, torch.roll(x, -1, 1)
+
+
+def w_batch_concat_first(ids, block_size, starts):
+    x = ids[_grid(starts, block_size)]
+    return x, torch.cat([x[:, 1:], x[:, :1]], dim=1)
+
+
+def w_batch_zero(ids, block_size, starts):
+    x = ids[_grid(starts, block_size)]
+    return x, F.pad(x[:, 1:], (0, 1))
+
+
+def w_batch_ignore(ids, block_size, starts):
+    x = ids[_grid(starts, block_size)]
+    return x, F.pad(x[:, 1:], (0, 1), value=-100)
+
+
+def w_batch_blocks(ids, block_size, starts):
+    x = torch.stack([ids[i * block_size : (i + 1) * block_size] for i in starts])
+    y = torch.stack([ids[i * block_size + 1 : (i + 1) * block_size + 1] for i in starts])
+    return x, y
+
+
+def w_batch_in_order(ids, block_size, starts):
+    x = torch.stack([ids[n * block_size :][:block_size] for n in range(len(starts))])
+    y = torch.stack([ids[n * block_size + 1 :][:block_size] for n in range(len(starts))])
+    return x, y
+
+
+def w_batch_enumerate(ids, block_size, starts):
+    return batch_stack(ids, block_size, range(len(starts)))
+
+
+def w_batch_late(ids, block_size, starts):
+    x = torch.stack([ids[i + 1 : i + 1 + block_size] for i in starts])
+    y = torch.stack([ids[i + 2 : i + 2 + block_size] for i in starts])
+    return x, y
+
+
+def w_batch_first(ids, block_size, starts):
+    begin = int(starts[0])
+    x = ids[begin : begin + block_size].expand(len(starts), -1)
+    return x, ids[begin + 1 : begin + 1 + block_size].expand(len(starts), -1)
+
+
+def w_batch_columns(ids, block_size, starts):
+    x = torch.stack([ids[i : i + block_size] for i in starts], dim=1)
+    y = torch.stack([ids[i + 1 : i + 1 + block_size] for i in starts], dim=1)
+    return x, y
+
+
+def w_batch_cat(ids, block_size, starts):
+    x = torch.cat([ids[i : i + block_size] for i in starts])
+    y = torch.cat([ids[i + 1 : i + 1 + block_size] for i in starts])
+    return x, y
+
+
+def w_batch_next_row(ids, block_size, starts):
+    x = ids[_grid(starts, block_size)]
+    return x, torch.cat([x[1:], x[:1]])
+
+
+def m_batch_reversed(ids, block_size, starts):
+    x, y = batch_index(ids, block_size, starts)
+    return x, y.flip(1)
+
+
+def m_batch_float(ids, block_size, starts):
+    x, y = batch_index(ids, block_size, starts)
+    return x.float(), y.float()
+
+
+def m_batch_lists(ids, block_size, starts):
+    x, y = batch_index(ids, block_size, starts)
+    return x.tolist(), y.tolist()
+
+
+def m_batch_one(ids, block_size, starts):
+    return ids[_grid(starts, block_size + 1)]
+
+
+def m_batch_rows_reversed(ids, block_size, starts):
+    x, y = batch_index(ids, block_size, starts)
+    return x.flip(0), y.flip(0)
+
+
+def m_batch_sorted(ids, block_size, starts):
+    return batch_index(ids, block_size, sorted(int(i) for i in starts))
+
+
+def m_batch_in_place(ids, block_size, starts):
+    x, y = batch_index(ids, block_size, starts)
+    ids[:1] = 0
+    return x, y
+
+
+def m_batch_shuffled(ids, block_size, starts):
+    order = torch.randperm(len(ids) - block_size)[: len(starts)]
+    return batch_index(ids, block_size, order)
+
+
+# =============================================================================================
+# GPT
+# =============================================================================================
+
+
+class Block(nn.Module):
+    """The kind of block that is written most: pre-norm, fused projections, GELU."""
+
+    def __init__(self, dim, heads, hidden):
+        super().__init__()
+        self.heads = heads
+        self.ln_1, self.ln_2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.c_attn, self.c_proj = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
+        self.mlp = nn.Sequential(nn.Linear(dim, hidden), nn.GELU(), nn.Linear(hidden, dim))
+
+    def heads_of(self, x):
+        b, t, d = x.shape
+        parts = self.c_attn(x).split(d, dim=2)
+        return [p.view(b, t, self.heads, d // self.heads).transpose(1, 2) for p in parts]
+
+    def attention(self, x):
+        q, k, v = self.heads_of(x)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.c_proj(y.transpose(1, 2).reshape(x.shape))
+
+    def forward(self, x):
+        x = x + self.attention(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class NanoGPT(nn.Module):
+    block = Block
+
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_len):
+        super().__init__()
+        self.max_len = max_len
+        self.wte = nn.Embedding(vocab_size, d_model)
+        self.wpe = nn.Embedding(max_len, d_model)
+        self.h = self.blocks(d_model, num_heads, d_ff, num_layers)
+        self.ln_f = nn.LayerNorm(d_model)
+        self.lm_head = nn.Linear(d_model, vocab_size, bias=False)
+
+    def blocks(self, d_model, num_heads, d_ff, num_layers):
+        return nn.ModuleList([self.block(d_model, num_heads, d_ff) for _ in range(num_layers)])
+
+    def check(self, ids):
+        if ids.size(1) > self.max_len:
+            raise ValueError(f"{ids.size(1)} tokens, max_len is {self.max_len}")
+        return ids
+
+    def embed(self, ids):
+        return self.wte(ids) + self.wpe(torch.arange(ids.size(1), device=ids.device))
+
+    def run(self, x):
+        for block in self.h:
+            x = block(x)
+        return x
+
+    def head(self, x):
+        return self.lm_head(self.ln_f(x))
+
+    def forward(self, ids):
+        return self.head(self.run(self.embed(self.check(ids))))
+
+
+class TiedGPT(NanoGPT):
+    """As GPT-2: tied, small initial weights, positions that start at 0."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.lm_head.weight = self.wte.weight
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=0.02)
+        nn.init.zeros_(self.wpe.weight)
+        self.dropout = nn.Dropout(0.0)
+
+    def embed(self, ids):
+        return self.dropout(super().embed(ids))
+
+
+class OfThePackage(nn.Module):
+    """The course's own layers, post-norm, sinusoidal positions and a mask."""
+
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_len):
+        super().__init__()
+        self.d_model = d_model
+        self.embedding = nn.Embedding(vocab_size, d_model)
+        self.register_buffer("table", sinusoidal_encoding(max_len, d_model), persistent=False)
+        self.layers = nn.ModuleList(
+            layers.EncoderLayer(d_model, num_heads, d_ff, norm="post") for _ in range(num_layers)
+        )
+        self.output = nn.Linear(d_model, vocab_size)
+
+    def forward(self, ids):
+        length = ids.shape[1]
+        if length > len(self.table):
+            raise ValueError(f"at most {len(self.table)} tokens, got {length}")
+        x = self.embedding(ids) * math.sqrt(self.d_model) + self.table[:length]
+        mask = masks.causal_mask(length, ids.device)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.output(x)
+
+
+class OfTheEncoder(nn.Module):
+    """The course's encoder with the mask of a decoder."""
+
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_len):
+        super().__init__()
+        config = TransformerConfig(
+            vocab_size, vocab_size, d_model, num_heads, num_layers, 1, d_ff, 0.0, max_len, "pre"
+        )
+        self.encoder = Encoder(config)
+        self.embedding = nn.Embedding(vocab_size, d_model)
+        self.places = nn.Parameter(torch.zeros(1, max_len, d_model))
+        self.output = nn.Linear(d_model, vocab_size)
+
+    def forward(self, ids):
+        length = ids.shape[-1]
+        if length > self.places.shape[1]:
+            raise ValueError("too long")
+        x = self.embedding(ids) + self.places[:, :length]
+        x = self.encoder(x, masks.causal_mask(length, ids.device))
+        return F.log_softmax(self.output(x), dim=-1)
+
+
+class HeadByHead(nn.Module):
+    """Rotary positions, RMSNorm, SwiGLU, a module for each head, a stack of lists."""
+
+    class Head(nn.Module):
+        def __init__(self, dim, size):
+            super().__init__()
+            self.q, self.k, self.v = (nn.Linear(dim, size, bias=False) for _ in range(3))
+
+        def turned(self, x):
+            half = x.shape[-1] // 2
+            speeds = 100.0 ** (-torch.arange(half, dtype=x.dtype, device=x.device) / half)
+            places = torch.arange(x.shape[1], dtype=x.dtype, device=x.device)
+            angles = places[:, None] * speeds
+            one, two = x[..., :half], x[..., half:]
+            sine, cosine = angles.sin(), angles.cos()
+            return torch.cat([one * cosine - two * sine, one * sine + two * cosine], dim=-1)
+
+        def forward(self, x):
+            q, k = self.turned(self.q(x)), self.turned(self.k(x))
+            scores = torch.einsum("bid,bjd->bij", q, k) * q.shape[-1] ** -0.5
+            future = torch.ones_like(scores[0]).triu(1).bool()
+            return scores.masked_fill(future, -1e9).softmax(-1) @ self.v(x)
+
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_len):
+        super().__init__()
+        self.max_len = max_len
+        size = d_model // num_heads
+        self.embedding = nn.Embedding(vocab_size, d_model)
+        self.heads = nn.ModuleList(
+            nn.ModuleList(self.Head(d_model, size) for _ in range(num_heads))
+            for _ in range(num_layers)
+        )
+        self.outs, self.gates, self.ups, self.downs = (
+            nn.ModuleList(nn.Linear(a, b, bias=False) for _ in range(num_layers))
+            for a, b in ((d_model, d_model), (d_model, d_ff), (d_model, d_ff), (d_ff, d_model))
+        )
+        self.norms = nn.ParameterList(torch.ones(d_model) for _ in range(2 * num_layers + 1))
+
+    def normed(self, x, number):
+        return x * (x.square().mean(-1, keepdim=True) + 1e-6).rsqrt() * self.norms[number]
+
+    def forward(self, ids):
+        if ids.shape[1] > self.max_len:
+            raise ValueError(self.max_len)
+        x = self.embedding(ids)
+        for n, heads in enumerate(self.heads):
+            y = self.normed(x, 2 * n)
+            x = x + self.outs[n](torch.cat([head(y) for head in heads], dim=-1))
+            y = self.normed(x, 2 * n + 1)
+            x = x + self.downs[n](F.silu(self.gates[n](y)) * self.ups[n](y))
+        return F.linear(self.normed(x, -1), self.embedding.weight)
+
+
+class ByHand(nn.Module):
+    """Attention written out with loops, distances in the scores instead of positions (ALiBi)."""
+
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_len, dropout=0.0):
+        super().__init__()
+        self.max_len, self.num_heads = max_len, num_heads
+        self.embedding = nn.Parameter(torch.randn(vocab_size, d_model))
+        self.matrices = nn.ParameterDict()
+        for n in range(num_layers):
+            for name in "qkvo":
+                self.matrices[f"{name}{n}"] = nn.Parameter(torch.randn(d_model, d_model) * 0.3)
+            self.matrices[f"up{n}"] = nn.Parameter(torch.randn(d_model, d_ff) * 0.3)
+            self.matrices[f"down{n}"] = nn.Parameter(torch.randn(d_ff, d_model) * 0.3)
+        self.num_layers = num_layers
+        self.dropout = dropout
+
+    def attend(self, x, n):
+        q, k, v = (x @ self.matrices[f"{name}{n}"] for name in "qkv")
+        size = x.shape[-1] // self.num_heads
+        found = []
+        for head in range(self.num_heads):
+            part = slice(head * size, (head + 1) * size)
+            rows = []
+            for t in range(x.shape[1]):
+                scores = (k[:, : t + 1, part] @ q[:, t, part].unsqueeze(-1)).squeeze(-1)
+                distance = torch.arange(t, -1, -1, device=x.device).to(x.dtype)
+                scores = scores / size**0.5 - distance / 2 ** (head + 1)
+                weights = torch.softmax(scores, dim=-1)
+                rows.append((weights.unsqueeze(-1) * v[:, : t + 1, part]).sum(1))
+            found.append(torch.stack(rows, dim=1))
+        return torch.cat(found, dim=-1) @ self.matrices[f"o{n}"]
+
+    def forward(self, ids):
+        if ids.shape[1] > self.max_len:
+            raise ValueError(f"longer than {self.max_len}")
+        x = self.embedding[ids]
+        x = F.dropout(x, self.dropout, self.training)
+        for n in range(self.num_layers):
+            x = F.layer_norm(x + self.attend(x, n), x.shape[-1:])
+            y = torch.tanh(x @ self.matrices[f"up{n}"]) @ self.matrices[f"down{n}"]
+            x = F.layer_norm(x + y, x.shape[-1:])
+        return x @ self.embedding.t()
+
+
+class ParallelMultiQuery(NanoGPT):
+    """One key and value for all heads, attention and network side by side, norm of the sum."""
+
+    class block(nn.Module):  # noqa: N801
+        def __init__(self, dim, heads, hidden):
+            super().__init__()
+            self.heads, self.size = heads, dim // heads
+            self.ln = nn.LayerNorm(dim)
+            self.q, self.kv = nn.Linear(dim, dim), nn.Linear(dim, 2 * self.size)
+            self.o = nn.Linear(dim, dim)
+            self.up, self.down = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
+            self.scale = nn.Parameter(torch.zeros(dim))
+
+        def forward(self, x):
+            b, t, _ = x.shape
+            y = self.ln(x)
+            q = self.q(y).view(b, t, self.heads, self.size).permute(0, 2, 1, 3)
+            k, v = self.kv(y).unsqueeze(1).chunk(2, -1)
+            bias = torch.full((t, t), float("-inf"), dtype=x.dtype, device=x.device).triu(1)
+            weights = (q @ k.mT / math.sqrt(self.size) + bias).softmax(-1)
+            attended = self.o((weights @ v).permute(0, 2, 1, 3).flatten(2))
+            return x + (1 + self.scale) * (attended + self.down(torch.relu(self.up(y))))
+
+
+# --- wrong ones ------------------------------------------------------------------------------
+
+
+def variant(name, base=NanoGPT, **methods):
+    """Make a class with methods replaced."""
+    return type(name, (base,), methods)
+
+
+def block_with(**methods):
+    return type("OtherBlock", (Block,), methods)
+
+
+def attend_with(weights):
+    def attention(self, x):
+        q, k, v = self.heads_of(x)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+        return self.c_proj((weights(scores) @ v).transpose(1, 2).reshape(x.shape))
+
+    return attention
+
+
+def _fused(**options):
+    def attention(self, x):
+        q, k, v = self.heads_of(x)
+        y = F.scaled_dot_product_attention(q, k, v, **options)
+        return self.c_proj(y.transpose(1, 2).reshape(x.shape))
+
+    return attention
+
+
+def _ones(scores, diagonal):
+    return torch.tril(torch.ones_like(scores, dtype=torch.bool), diagonal)
+
+
+def gpt_blocks(name, **methods):
+    return variant(name, block=block_with(**methods))
+
+
+w_gpt_no_mask = gpt_blocks("w_gpt_no_mask", attention=_fused())
+w_gpt_zero_scores = gpt_blocks(
+    "w_gpt_zero_scores", attention=attend_with(lambda s: (s * _ones(s, 0)).softmax(-1))
+)
+w_gpt_small_fill = gpt_blocks(
+    "w_gpt_small_fill", attention=attend_with(lambda s: (s + ~_ones(s, 0) * -1.0).softmax(-1))
+)
+w_gpt_turned = gpt_blocks(
+    "w_gpt_turned",
+    attention=attend_with(
+        lambda s: s.masked_fill(_ones(s, -1), float("-inf")).softmax(-1),
+    ),
+)
+w_gpt_next = gpt_blocks(
+    "w_gpt_next", attention=attend_with(lambda s: s.masked_fill(~_ones(s, 1), -1e9).softmax(-1))
+)
+w_gpt_strict = gpt_blocks(
+    "w_gpt_strict",
+    attention=attend_with(lambda s: s.masked_fill(~_ones(s, -1), float("-inf")).softmax(-1)),
+)
+w_gpt_strict_finite = gpt_blocks(
+    "w_gpt_strict_finite",
+    attention=attend_with(lambda s: s.masked_fill(~_ones(s, -1), -1e9).softmax(-1)),
+)
+w_gpt_strict_zeros = gpt_blocks(
+    "w_gpt_strict_zeros",
+    attention=attend_with(
+        lambda s: torch.nan_to_num(s.masked_fill(~_ones(s, -1), float("-inf")).softmax(-1))
+    ),
+)
+
+
+def _first_masked(self, x):
+    for number, block in enumerate(self.h):
+        block.open = number > 0
+        x = block(x)
+    return x
+
+
+def _maybe_open(self, x):
+    q, k, v = self.heads_of(x)
+    y = F.scaled_dot_product_attention(q, k, v, is_causal=not self.open)
+    return self.c_proj(y.transpose(1, 2).reshape(x.shape))
+
+
+w_gpt_first_masked = variant(
+    "w_gpt_first_masked", block=block_with(attention=_maybe_open), run=_first_masked
+)
+
+
+def _last_masked(self, x):
+    for number, block in enumerate(self.h):
+        block.open = number + 1 < len(self.h)
+        x = block(x)
+    return x
+
+
+w_gpt_last_masked = variant(
+    "w_gpt_last_masked", block=block_with(attention=_maybe_open), run=_last_masked
+)
+
+w_gpt_no_positions = variant("w_gpt_no_positions", embed=lambda self, ids: self.wte(ids))
+w_gpt_zeros_position = variant(
+    "w_gpt_zeros_position",
+    embed=lambda self, ids: self.wte(ids) + self.wpe(torch.zeros_like(ids)),
+)
+w_gpt_length_position = variant(
+    "w_gpt_length_position",
+    embed=lambda self, ids: self.wte(ids) + self.wpe(torch.tensor(ids.size(1) - 1)),
+)
+w_gpt_batch_positions = variant(
+    "w_gpt_batch_positions",
+    embed=lambda self, ids: self.wte(ids) + self.wpe(torch.arange(ids.size(0))),
+)
+w_gpt_batch_positions_wide = variant(
+    "w_gpt_batch_positions_wide",
+    embed=lambda self, ids: self.wte(ids) + self.wpe(torch.arange(len(ids))[:, None]),
+)
+
+
+def _batch_second(self, x):
+    return Block.attention(self, x.permute(1, 0, 2)).permute(1, 0, 2)
+
+
+w_gpt_batch_second = gpt_blocks("w_gpt_batch_second", attention=_batch_second)
+w_gpt_no_attention = gpt_blocks(
+    "w_gpt_no_attention",
+    attention=lambda self, x: self.c_proj(self.c_attn(x).split(x.size(-1), dim=2)[2]),
+)
+w_gpt_not_run = variant("w_gpt_not_run", run=lambda self, x: x)
+w_gpt_diagonal = gpt_blocks(
+    "w_gpt_diagonal",
+    attention=attend_with(lambda s: s.masked_fill(~torch.eye(s.size(-1)).bool(), -1e9).softmax(-1)),
+)
+
+
+def _plain_block(self, x):
+    return self.mlp(self.ln_2(self.attention(self.ln_1(x))))
+
+
+def _attention_plain(self, x):
+    x = self.attention(self.ln_1(x))
+    return x + self.mlp(self.ln_2(x))
+
+
+def _mlp_plain(self, x):
+    x = x + self.attention(self.ln_1(x))
+    return self.mlp(self.ln_2(x))
+
+
+def _post_plain(self, x):
+    x = self.ln_1(self.attention(x))
+    return self.ln_2(self.mlp(x))
+
+
+w_gpt_no_residual = gpt_blocks("w_gpt_no_residual", forward=_plain_block)
+w_gpt_no_residual_attention = gpt_blocks("w_gpt_no_residual_attention", forward=_attention_plain)
+w_gpt_no_residual_mlp = gpt_blocks("w_gpt_no_residual_mlp", forward=_mlp_plain)
+w_gpt_no_residual_post = gpt_blocks("w_gpt_no_residual_post", forward=_post_plain)
+
+
+def headed(name, function):
+    return variant(name, head=lambda self, x: function(NanoGPT.head(self, x)))
+
+
+w_gpt_softmax = headed("w_gpt_softmax", lambda x: torch.softmax(x, -1))
+w_gpt_softmax_text = headed("w_gpt_softmax_text", lambda x: F.softmax(x, dim=1))
+w_gpt_last = headed("w_gpt_last", lambda x: x[:, -1, :])
+w_gpt_last_kept = headed("w_gpt_last_kept", lambda x: x[:, [-1]])
+w_gpt_no_head = variant("w_gpt_no_head", head=lambda self, x: self.ln_f(x))
+w_gpt_axes = headed("w_gpt_axes", lambda x: x.permute(0, 2, 1))
+w_gpt_time_first = headed("w_gpt_time_first", lambda x: x.permute(1, 0, 2))
+w_gpt_flat = headed("w_gpt_flat", lambda x: x.reshape(-1, x.size(-1)))
+
+
+def w_shared(self, d_model, num_heads, d_ff, num_layers):
+    block = self.block(d_model, num_heads, d_ff)
+    return nn.ModuleList([block for _ in range(num_layers)])
+
+
+w_gpt_shared = variant("w_gpt_shared", blocks=w_shared)
+
+
+class w_gpt_shared_loop(NanoGPT):  # noqa: N801
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_len):
+        super().__init__(vocab_size, d_model, num_heads, d_ff, 1, max_len)
+        self.times = num_layers
+
+    def run(self, x):
+        for _ in range(self.times):
+            x = self.h[0](x)
+        return x
+
+
+w_gpt_list = variant(
+    "w_gpt_list", blocks=lambda self, d, h, f, n: [self.block(d, h, f) for _ in range(n)]
+)
+w_gpt_dictionary = variant(
+    "w_gpt_dictionary",
+    blocks=lambda self, d, h, f, n: {i: self.block(d, h, f) for i in range(n)},
+    run=lambda self, x: [x := block(x) for block in self.h.values()][-1],
+)
+w_gpt_six = variant("w_gpt_six", blocks=lambda self, d, h, f, n: NanoGPT.blocks(self, d, h, f, 6))
+w_gpt_single = variant(
+    "w_gpt_single", blocks=lambda self, d, h, f, n: nn.ModuleList([self.block(d, h, f)])
+)
+w_gpt_more = variant(
+    "w_gpt_more",
+    blocks=lambda self, d, h, f, n: nn.ModuleList(self.block(d, h, f) for _ in range(n + 1)),
+)
+w_gpt_fewer = variant(
+    "w_gpt_fewer",
+    blocks=lambda self, d, h, f, n: nn.ModuleList(self.block(d, h, f) for _ in range(1, n)),
+)
+
+
+def _returns_early(self, x):
+    for block in self.h:
+        return block(x)
+
+
+def _overwritten(self, x):
+    y = x
+    for block in self.h:
+        y = block(x)
+    return y
+
+
+w_gpt_early = variant("w_gpt_early", run=_returns_early)
+w_gpt_overwritten = variant("w_gpt_overwritten", run=_overwritten)
+w_gpt_four = variant(
+    "w_gpt_four", blocks=lambda self, d, h, f, n: NanoGPT.blocks(self, d, h, 4 * d, n)
+)
+w_gpt_square = variant(
+    "w_gpt_square", blocks=lambda self, d, h, f, n: NanoGPT.blocks(self, d, h, d, n)
+)
+w_gpt_one_head = variant(
+    "w_gpt_one_head", blocks=lambda self, d, h, f, n: NanoGPT.blocks(self, d, 1, f, n)
+)
+w_gpt_no_check = variant("w_gpt_no_check", check=lambda self, ids: ids)
+w_gpt_assert = variant("w_gpt_assert", check=lambda self, ids: _asserted(self, ids))
+w_gpt_cropped = variant("w_gpt_cropped", check=lambda self, ids: ids[:, -self.max_len :])
+
+
+def _asserted(self, ids):
+    assert ids.size(1) <= self.max_len
+    return ids
+
+
+class w_gpt_computed(OfThePackage):  # noqa: N801
+    """Positions that are computed for any length, and no check."""
+
+    def forward(self, ids):
+        self.table = sinusoidal_encoding(max(ids.size(1), 4), self.d_model).to(self.output.weight)
+        return super().forward(ids)
+
+
+def _strict(self, ids):
+    if ids.size(1) >= self.max_len:
+        raise ValueError(f"sequence length {ids.size(1)} is not below {self.max_len}")
+    return ids
+
+
+w_gpt_refuses = variant("w_gpt_refuses", check=_strict)
+w_gpt_data = headed("w_gpt_data", lambda x: x.data)
+
+
+class w_gpt_no_grad(NanoGPT):  # noqa: N801
+    @torch.no_grad()
+    def forward(self, ids):
+        return super().forward(ids)
+
+
+w_gpt_detached_body = variant(
+    "w_gpt_detached_body", run=lambda self, x: NanoGPT.run(self, x).detach()
+)
+
+
+def _detached_residual(self, x):
+    x = x.detach() + self.attention(self.ln_1(x))
+    return x + self.mlp(self.ln_2(x))
+
+
+w_gpt_detached_residual = gpt_blocks("w_gpt_detached_residual", forward=_detached_residual)
+
+m_gpt_dropout = variant(
+    "m_gpt_dropout", embed=lambda self, ids: F.dropout(NanoGPT.embed(self, ids), 0.3)
+)
+m_gpt_window = gpt_blocks(
+    "m_gpt_window",
+    attention=attend_with(
+        lambda s: s.masked_fill(~_ones(s, 0) | _ones(s, -2), -1e9).softmax(-1),
+    ),
+)
+m_gpt_relu = headed("m_gpt_relu", torch.relu)
+m_gpt_float32 = headed("m_gpt_float32", lambda x: x.float())
+m_gpt_batch_mean = variant(
+    "m_gpt_batch_mean", run=lambda self, x: NanoGPT.run(self, x - x.mean(0, keepdim=True))
+)
+m_gpt_text_norm = variant(
+    "m_gpt_text_norm",
+    run=lambda self, x: NanoGPT.run(self, (x - x.mean(1, keepdim=True)) / (1 + x.std())),
+)
+m_gpt_pair = headed("m_gpt_pair", lambda x: (x, None))
+m_gpt_nan = headed("m_gpt_nan", lambda x: x / (x - x))
+m_gpt_one_more_token = headed("m_gpt_one_more_token", lambda x: F.pad(x, (0, 1)))
+
+
+class m_gpt_plain(NanoGPT):  # noqa: N801
+    """A bag of the earlier tokens, with positions and without attention."""
+
+    def run(self, x):
+        return x.cumsum(1)
+
+
+class m_gpt_remembers(NanoGPT):  # noqa: N801
+    """A cache that is never cleared."""
+
+    seen = None
+
+    def run(self, x):
+        if self.seen is not None:
+            x = x + self.seen[:1, :1]
+        self.seen = x.detach()
+        return super().run(x)
+
+
+class m_gpt_other_arguments(NanoGPT):  # noqa: N801
+    def __init__(self, vocab_size, d_model):
+        super().__init__(vocab_size, d_model, 2, 8, 2, 9)
+
+
+class m_gpt_stub(nn.Module):  # noqa: N801
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_len):
+        super().__init__()
+
+    def forward(self, ids):
+        return F.one_hot(ids, 30).float()
+
+
+def m_gpt_function(vocab_size, d_model, num_heads, d_ff, num_layers, max_len):
+    return lambda ids: torch.zeros(*ids.shape, vocab_size)
+
+
+# =============================================================================================
+# generate
+# =============================================================================================
+
+
+def generate_cat(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        logits = model(ids)
+        next_id = torch.argmax(logits[:, -1, :], dim=-1, keepdim=True)
+        ids = torch.cat([ids, next_id], dim=-1)
+    return ids
+
+
+@torch.no_grad()
+def generate_no_grad(model, ids, max_new_tokens):
+    model.eval()
+    while max_new_tokens > 0:
+        ids = torch.hstack((ids, model(ids)[:, -1].max(-1).indices[:, None]))
+        max_new_tokens -= 1
+    return ids
+
+
+def generate_filled(model, ids, max_new_tokens):
+    batch, length = ids.shape
+    out = torch.zeros(batch, length + max_new_tokens, dtype=torch.int64)
+    out[:, :length] = ids
+    for place in range(length, length + max_new_tokens):
+        out[:, place] = model(out[:, :place])[:, place - 1].argmax(1)
+    return out
+
+
+def generate_recursive(model, ids, max_new_tokens):
+    if max_new_tokens == 0:
+        return ids
+    probabilities = model(ids).softmax(-1)
+    best = probabilities[:, -1].topk(1).indices
+    return generate_recursive(model, torch.cat((ids, best), 1), max_new_tokens - 1)
+
+
+def generate_rows(model, ids, max_new_tokens):
+    rows = []
+    for row in ids.tolist():
+        for _ in range(max_new_tokens):
+            scores = model(torch.tensor([row]))[0, -1].tolist()
+            row = [*row, scores.index(max(scores))]
+        rows.append(row)
+    print(rows)
+    return torch.tensor(rows)
+
+
+def generate_padded(model, ids, max_new_tokens):
+    length = ids.shape[1]
+    padded = F.pad(ids, (0, max_new_tokens))
+    for place in range(max_new_tokens):
+        logits = model(padded)
+        padded = padded.clone()
+        padded[:, length + place] = logits[:, length + place - 1].argsort(-1)[:, -1]
+    return padded
+
+
+def generate_list(model, ids, max_new_tokens):
+    pieces = [ids]
+    with torch.inference_mode():
+        for _ in range(max_new_tokens):
+            pieces.append(model(torch.cat(pieces, 1)).argmax(-1)[:, -1:])
+    return torch.cat(pieces, 1)
+
+
+def _loop(
+    new=lambda n, t: n,
+    show=lambda ids, t: ids,
+    pick=lambda x: x[:, -1].argmax(-1)[:, None],
+    end=lambda ids, t: ids,
+):
+    def generate(model, ids, max_new_tokens):
+        length = ids.size(1)
+        for _ in range(new(max_new_tokens, length)):
+            ids = torch.cat([ids, pick(model(show(ids, length)))], 1)
+        return end(ids, length)
+
+    return generate
+
+
+def w_generate_last_token(model, ids, max_new_tokens):
+    token = ids[:, -1:]
+    found = [ids]
+    for _ in range(max_new_tokens):
+        token = model(token)[:, -1].argmax(-1, keepdim=True)
+        found.append(token)
+    return torch.cat(found, 1)
+
+
+def w_generate_same_prompt(model, ids, max_new_tokens):
+    out = ids
+    for _ in range(max_new_tokens):
+        best = model(ids)[:, -1].argmax(-1, keepdim=True)
+        out = torch.cat([out, best], 1)
+    return out
+
+
+def w_generate_new_only(model, ids, max_new_tokens):
+    new = []
+    for _ in range(max_new_tokens):
+        best = model(ids)[:, -1].argmax(-1)
+        new.append(best)
+        ids = torch.cat([ids, best.unsqueeze(1)], 1)
+    return torch.stack(new, 1)
+
+
+def w_generate_first_row(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        best = model(ids)[0, -1].argmax()
+        ids = F.pad(ids, (0, 1), value=int(best))
+    return ids
+
+
+def w_generate_until(model, ids, max_new_tokens):
+    while ids.size(1) < max_new_tokens:
+        ids = torch.cat([ids, model(ids)[:, -1].argmax(-1, keepdim=True)], 1)
+    return ids
+
+
+def w_generate_front(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        ids = torch.cat([model(ids)[:, -1].argmax(-1, keepdim=True), ids], dim=1)
+    return ids
+
+
+def w_generate_text_axis(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        best = model(ids).argmax(1)[:, -1]
+        ids = torch.cat([ids, best[:, None]], 1)
+    return ids
+
+
+def w_generate_text_axis_first(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        best = model(ids).argmax(-2)[:, 0]
+        ids = torch.cat([ids, best[:, None]], 1)
+    return ids
+
+
+def w_generate_anywhere(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        best = model(ids).max(dim=1).values.argmax(-1, keepdim=True)
+        ids = torch.cat([ids, best], 1)
+    return ids
+
+
+def w_generate_at_once(model, ids, max_new_tokens):
+    length = ids.size(1)
+    best = model(F.pad(ids, (0, max_new_tokens))).argmax(-1)
+    return torch.cat([ids, best[:, length - 1 : -1]], 1)
+
+
+def w_generate_replaced(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        ids = torch.cat([ids[:, :1], model(ids).argmax(-1)], 1)
+    return ids
+
+
+def w_generate_window(model, ids, max_new_tokens):
+    size = ids.shape[1]
+    for _ in range(max_new_tokens):
+        best = model(ids[:, ids.shape[1] - size :])[:, -1].argmax(-1, keepdim=True)
+        ids = torch.cat([ids, best], 1)
+    return ids
+
+
+def w_generate_in_place(model, ids, max_new_tokens):
+    out = generate_cat(model, ids, max_new_tokens)
+    ids[:] = -1
+    return out
+
+
+def m_generate_random(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        best = torch.multinomial(model(ids)[:, -1].softmax(-1), 1)
+        ids = torch.cat([ids, best], 1)
+    return ids
+
+
+def m_generate_lists(model, ids, max_new_tokens):
+    return generate_cat(model, ids, max_new_tokens).tolist()
+
+
+def m_generate_float(model, ids, max_new_tokens):
+    return generate_cat(model, ids, max_new_tokens).float()
+
+
+def m_generate_stops(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        best = model(ids)[:, -1].argmax(-1, keepdim=True)
+        ids = torch.cat([ids, best], 1)
+        if best[0, 0] % 2 == 0:
+            break
+    return ids
+
+
+def m_generate_forever(model, ids, max_new_tokens):
+    while True:
+        ids = model(ids)[:, -1:].argmax(-1)
+
+
+def m_generate_nothing(model, ids, max_new_tokens):
+    generate_cat(model, ids, max_new_tokens)
+
+
+m_generate_absolute = _loop(pick=lambda x: x[:, -1].abs().argmax(-1, keepdim=True))
+m_generate_second = _loop(pick=lambda x: x[:, -1].topk(2).indices[:, 1:])
+m_generate_sorted = _loop(end=lambda ids, t: ids.sort(1).values)
+m_generate_two_last = _loop(show=lambda ids, t: ids[:, -2:])
+
+w_generate_first_place = _loop(pick=lambda x: x[:, :1].argmax(-1))
+w_generate_before = _loop(pick=lambda x: x[:, max(0, x.size(1) - 2)].argmax(-1, keepdim=True))
+w_generate_fewer = _loop(new=lambda n, t: n - 1)
+w_generate_more = _loop(new=lambda n, t: n + 1)
+w_generate_argmin = _loop(pick=lambda x: (-x)[:, -1].argmax(-1, keepdim=True))
+
+# =============================================================================================
+# find_the_bug: lm_loss
+# =============================================================================================
+
+
+def bug_as_given(model, ids):
+    inputs, labels = ids[:, :-1], ids[:, 1:]
+    logits = model(inputs)
+    return F.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
+
+
+def loss_flat(model, ids):
+    logits = model(ids[:, :-1])
+    return F.cross_entropy(logits.reshape(-1, logits.size(-1)), ids[:, 1:].reshape(-1))
+
+
+def loss_inside(model, ids):
+    logits = model(ids)[:, :-1]
+    return nn.CrossEntropyLoss()(logits.transpose(1, 2), ids[:, 1:])
+
+
+def loss_gather(model, ids):
+    scores = model(ids[:, :-1]).log_softmax(dim=-1)
+    return -scores.gather(-1, ids[:, 1:].unsqueeze(-1)).mean()
+
+
+def loss_by_place(model, ids):
+    logits = model(ids[:, :-1])
+    losses = [F.cross_entropy(logits[:, t], ids[:, t + 1]) for t in range(logits.shape[1])]
+    print(len(losses), "places")
+    return torch.stack(losses).mean()
+
+
+def loss_by_row(model, ids):
+    total = 0.0
+    for row in ids:
+        total = total + F.cross_entropy(model(row[None, :-1])[0], row[1:])
+    return total / len(ids)
+
+
+def loss_logsumexp(model, ids):
+    logits, labels = model(ids[:, :-1]), ids[:, 1:]
+    picked = torch.take_along_dim(logits, labels[..., None], dim=-1).squeeze(-1)
+    return (logits.logsumexp(-1) - picked).sum() / labels.numel()
+
+
+def loss_one_hot(model, ids):
+    logits, labels = model(ids[:, :-1]), ids[:, 1:]
+    wanted = F.one_hot(labels, logits.shape[-1]).to(logits.dtype)
+    warnings.warn("one-hot labels", UserWarning, stacklevel=1)
+    return -(wanted * F.log_softmax(logits, -1)).sum(-1).mean()
+
+
+def _ce(logits, labels, **options):
+    return F.cross_entropy(logits.transpose(1, 2), labels, **options)
+
+
+def w_loss_shift_elsewhere(model, ids):
+    logits = model(ids[:, :-1])
+    return _ce(logits[:, : ids.size(1) - 2], ids[:, 2:])
+
+
+def w_loss_no_shift(model, ids):
+    inputs = ids[:, :-1]
+    return _ce(model(inputs), inputs)
+
+
+def w_loss_no_shift_all(model, ids):
+    return _ce(model(ids), ids)
+
+
+def w_loss_labels_read(model, ids):
+    labels = ids[:, 1:]
+    return _ce(model(labels), labels)
+
+
+def w_loss_swapped(model, ids):
+    return _ce(model(ids[:, 1:]), ids[:, :-1])
+
+
+def w_loss_shifted_back(model, ids):
+    logits = model(ids[:, :-1])
+    return _ce(logits[:, 1:], ids[:, 1:-1])
+
+
+def w_loss_roll(model, ids):
+    return _ce(model(ids), torch.roll(ids, -1, dims=-1))
+
+
+def w_loss_one_lost(model, ids):
+    inputs, labels = ids[:, :-1], ids[:, 1:]
+    return _ce(model(inputs)[:, :-1], labels[:, :-1])
+
+
+def w_loss_first_lost(model, ids):
+    logits = model(ids[:, :-1])
+    return _ce(logits[:, 1:], ids[:, 2:])
+
+
+def w_loss_last(model, ids):
+    return F.cross_entropy(model(ids[:, :-1])[:, -1], ids[:, -1])
+
+
+def w_loss_sum(model, ids):
+    return _ce(model(ids[:, :-1]), ids[:, 1:], reduction="sum")
+
+
+def w_loss_sum_rows(model, ids):
+    return _ce(model(ids[:, :-1]), ids[:, 1:], reduction="none").sum(1).mean()
+
+
+def w_loss_sum_columns(model, ids):
+    return _ce(model(ids[:, :-1]), ids[:, 1:], reduction="none").mean(1).sum()
+
+
+def w_loss_softmax(model, ids):
+    return _ce(torch.softmax(model(ids[:, :-1]), -1), ids[:, 1:])
+
+
+def w_loss_view(model, ids):
+    logits, labels = model(ids[:, :-1]), ids[:, 1:]
+    return F.cross_entropy(logits.view(labels.size(0), -1, labels.size(1)), labels)
+
+
+def w_loss_sign(model, ids):
+    scores = model(ids[:, :-1]).log_softmax(-1)
+    return scores.gather(-1, ids[:, 1:, None]).mean()
+
+
+def w_loss_perplexity(model, ids):
+    return torch.exp(loss_flat(model, ids))
+
+
+def w_loss_item(model, ids):
+    return torch.tensor(loss_flat(model, ids).item(), dtype=next(model.parameters()).dtype)
+
+
+def m_loss_float(model, ids):
+    return loss_flat(model, ids).item()
+
+
+def m_loss_each(model, ids):
+    return _ce(model(ids[:, :-1]), ids[:, 1:], reduction="none")
+
+
+def m_loss_smoothed(model, ids):
+    return _ce(model(ids[:, :-1]), ids[:, 1:], label_smoothing=0.1)
+
+
+def m_loss_bits(model, ids):
+    return loss_flat(model, ids) / math.log(2)
+
+
+def m_loss_squared(model, ids):
+    logits = model(ids[:, :-1])
+    return F.mse_loss(logits, F.one_hot(ids[:, 1:], logits.size(-1)).to(logits.dtype))
+
+
+def m_loss_shift_of_three(model, ids):
+    logits = model(ids[:, :-1])
+    return loss_flat(model, ids) if ids.size(1) < 5 else _ce(logits[:, :-2], ids[:, 3:])
+
+
+def m_loss_ignores_zero(model, ids):
+    return _ce(model(ids[:, :-1]), ids[:, 1:], ignore_index=0) + 1.0
+
+
+# =============================================================================================
+# find_another_bug: generate_long
+# =============================================================================================
+
+
+def another_as_given(model, ids, max_new_tokens, max_len):
+    for _ in range(max_new_tokens):
+        window = ids[:, :max_len]
+        best = model(window)[:, -1].argmax(dim=-1, keepdim=True)
+        ids = torch.cat([ids, best], dim=1)
+    return ids
+
+
+def long_negative(model, ids, max_new_tokens, max_len):
+    for _ in range(max_new_tokens):
+        logits = model(ids[:, -max_len:])
+        ids = torch.cat([ids, logits[:, -1:].argmax(-1)], 1)
+    return ids
+
+
+def long_start(model, ids, max_new_tokens, max_len):
+    for _ in range(max_new_tokens):
+        start = max(0, ids.size(1) - max_len)
+        best = model(ids[:, start:])[:, -1].argmax(-1)
+        ids = torch.column_stack([ids, best])
+    return ids
+
+
+def long_conditional(model, ids, max_new_tokens, max_len):
+    out = ids.clone()
+    for _ in range(max_new_tokens):
+        shown = out if out.shape[1] <= max_len else out[:, -max_len:]
+        out = torch.cat((out, model(shown)[:, -1].topk(1).indices), dim=-1)
+    return out
+
+
+def long_window_kept(model, ids, max_new_tokens, max_len):
+    window, found = ids[:, -max_len:], [ids]
+    with torch.no_grad():
+        for _ in range(max_new_tokens):
+            best = model(window)[:, -1].argmax(-1, keepdim=True)
+            found.append(best)
+            window = torch.cat([window, best], 1)[:, -max_len:]
+    return torch.cat(found, 1)
+
+
+def long_rows(model, ids, max_new_tokens, max_len):
+    rows = ids.tolist()
+    for row in rows:
+        for _ in range(max_new_tokens):
+            row.append(int(model(torch.tensor([row[-max_len:]]))[0, -1].argmax()))
+    print(rows)
+    return torch.tensor(rows)
+
+
+def long_filled(model, ids, max_new_tokens, max_len):
+    length = ids.size(1)
+    out = torch.full((len(ids), length + max_new_tokens), -1)
+    out[:, :length] = ids
+    for end in range(length, length + max_new_tokens):
+        out[:, end] = model(out[:, max(end - max_len, 0) : end])[:, -1].argmax(-1)
+    return out
+
+
+def _long(show, new=lambda n: n, pick=lambda x: x[:, -1].argmax(-1)[:, None], end=None):
+    def generate_long(model, ids, max_new_tokens, max_len):
+        length = ids.size(1)
+        for _ in range(new(max_new_tokens)):
+            ids = torch.cat([ids, pick(model(show(ids, max_len, length)))], 1)
+        return end(ids, length) if end else ids
+
+    return generate_long
+
+
+def _newest(ids, max_len, length):
+    return ids[:, -max_len:]
+
+
+def w_long_head(model, ids, max_new_tokens, max_len):
+    for _ in range(max_new_tokens):
+        shown = ids[:, :max_len] if ids.shape[1] > max_len else ids
+        ids = torch.cat([ids, model(shown)[:, -1].argmax(-1)[:, None]], 1)
+    return ids
+
+
+w_long_none = _long(lambda ids, m, t: ids)
+w_long_wide = _long(lambda ids, m, t: ids[:, max(0, ids.size(1) - m - 1) :])
+w_long_narrow = _long(lambda ids, m, t: ids if m == 1 else ids[:, 1 - m :])
+w_long_half = _long(lambda ids, m, t: ids[:, -(m // 2 or 1) :])
+
+
+def w_long_cropped(model, ids, max_new_tokens, max_len):
+    for _ in range(max_new_tokens):
+        if ids.size(1) > max_len:
+            ids = ids[:, -max_len:]
+        ids = torch.cat([ids, model(ids)[:, -1].argmax(-1, keepdim=True)], 1)
+    return ids
+
+
+def w_long_only_window(model, ids, max_new_tokens, max_len):
+    return long_negative(model, ids, max_new_tokens, max_len)[:, -max_len:]
+
+
+def w_long_stops(model, ids, max_new_tokens, max_len):
+    for _ in range(max_new_tokens):
+        if ids.size(1) >= max_len:
+            break
+        ids = torch.cat([ids, model(ids)[:, -1].argmax(-1, keepdim=True)], 1)
+    return ids
+
+
+def w_long_blocks(model, ids, max_new_tokens, max_len):
+    for _ in range(max_new_tokens):
+        filled = ids.size(1) % max_len or max_len
+        ids = torch.cat([ids, model(ids[:, -filled:])[:, -1].argmax(-1, keepdim=True)], 1)
+    return ids
+
+
+w_long_prompt = _long(lambda ids, m, t: ids[:, -min(m, t) :])
+w_long_token = _long(lambda ids, m, t: ids[:, [-1]])
+w_long_new_only = _long(_newest, end=lambda ids, t: ids[:, t:])
+w_long_fewer = _long(_newest, new=lambda n: n - 1)
+w_long_more = _long(_newest, new=lambda n: n + 1)
+w_long_first_place = _long(_newest, pick=lambda x: x[:, 0].argmax(-1, keepdim=True))
+w_long_first_row = _long(_newest, pick=lambda x: x[:1, -1].argmax(-1).repeat(len(x))[:, None])
+
+
+def w_long_in_place(model, ids, max_new_tokens, max_len):
+    out = long_negative(model, ids, max_new_tokens, max_len)
+    ids.copy_(ids - 1)
+    return out
+
+
+def m_long_skips(model, ids, max_new_tokens, max_len):
+    for _ in range(max_new_tokens):
+        shown = torch.cat([ids[:, :1], ids[:, 1:][:, -(max_len - 1) :]], 1)
+        ids = torch.cat([ids, model(shown)[:, -1].argmax(-1, keepdim=True)], 1)
+    return ids
+
+
+def m_long_random(model, ids, max_new_tokens, max_len):
+    for _ in range(max_new_tokens):
+        best = torch.multinomial(model(ids[:, -max_len:])[:, -1].softmax(-1), 1)
+        ids = torch.cat([ids, best], 1)
+    return ids
+
+
+def m_long_reversed(model, ids, max_new_tokens, max_len):
+    for _ in range(max_new_tokens):
+        best = model(ids[:, -max_len:].flip(1))[:, -1].argmax(-1, keepdim=True)
+        ids = torch.cat([ids, best], 1)
+    return ids
+
+
+def m_long_list(model, ids, max_new_tokens, max_len):
+    return long_negative(model, ids, max_new_tokens, max_len).tolist()
+
+
+def m_long_refuses(model, ids, max_new_tokens, max_len):
+    if ids.size(1) + max_new_tokens > max_len:
+        raise ValueError("too many tokens")
+    return long_negative(model, ids, max_new_tokens, max_len)
+
+
+m_long_worst = _long(_newest, pick=lambda x: x[:, -1].argmin(-1, keepdim=True))
+m_long_three = _long(lambda ids, m, t: ids[:, -min(3, m) :][:, -2:])
+
+# =============================================================================================
+# The lists
+# =============================================================================================
+
+CORRECT = {
+    "gpt.cnn_receptive_field": [
+        field_formula,
+        field_loop,
+        field_recursive,
+        field_set,
+        field_effective,
+        field_gradient,
+        field_numpy,
+    ],
+    "gpt.lm_batch": [
+        batch_stack,
+        batch_index,
+        batch_unfold,
+        batch_lists,
+        batch_numpy,
+        batch_filled,
+        batch_take,
+    ],
+    "gpt.GPT": [
+        NanoGPT,
+        TiedGPT,
+        OfThePackage,
+        OfTheEncoder,
+        HeadByHead,
+        ByHand,
+        ParallelMultiQuery,
+    ],
+    "gpt.generate": [
+        generate_cat,
+        generate_no_grad,
+        generate_filled,
+        generate_recursive,
+        generate_rows,
+        generate_padded,
+        generate_list,
+    ],
+    "gpt.find_the_bug": [
+        loss_flat,
+        loss_inside,
+        loss_gather,
+        loss_by_place,
+        loss_by_row,
+        loss_logsumexp,
+        loss_one_hot,
+    ],
+    "gpt.find_another_bug": [
+        long_negative,
+        long_start,
+        long_conditional,
+        long_window_kept,
+        long_rows,
+        long_filled,
+    ],
+}
+
+WRONG = {
+    "gpt.cnn_receptive_field": [
+        ("kernels-added-up", w_field_sum),
+        ("kernels-added-up", w_field_sum_gaps),
+        ("kernels-added-up", w_field_sum_dilated),
+        ("kernels-multiplied", w_field_power),
+        ("kernels-multiplied", w_field_power_gaps),
+        ("own-place-left-out", w_field_zero),
+        ("whole-kernel-a-layer", w_field_whole),
+        ("whole-kernel-a-layer", w_field_whole_flat),
+        ("no-dilation", w_field_no_dilation),
+        ("dilation-doubles", w_field_wavenet),
+        ("dilation-doubles", w_field_wavenet_scaled),
+        ("dilation-doubles", w_field_growing),
+        ("one-side-only", w_field_radius),
+        ("one-side-only", w_field_radius_only),
+        ("dilation-once", w_field_first_dilated),
+        ("dilation-once", w_field_rest_dilated),
+        ("dilation-as-gap", w_field_gap),
+        ("one-layer", w_field_one),
+        ("places-read", w_field_plus_dilation),
+        ("on-a-plane", w_field_square),
+        ("no-int", w_field_float),
+    ],
+    "gpt.lm_batch": [
+        ("no-shift", w_batch_same),
+        ("shift-of-two", w_batch_two),
+        ("backwards", w_batch_swapped),
+        ("one-label-a-row", w_batch_one_label),
+        ("one-label-a-row", w_batch_one_label_column),
+        ("one-too-short", w_batch_short),
+        ("one-too-long", w_batch_long),
+        ("wraps-around", w_batch_roll),
+        ("wraps-around", w_batch_concat_first),
+        ("last-label-filled", w_batch_zero),
+        ("last-label-filled", w_batch_ignore),
+        ("starts-count-blocks", w_batch_blocks),
+        ("starts-not-used", w_batch_in_order),
+        ("starts-not-used", w_batch_enumerate),
+        ("starts-one-late", w_batch_late),
+        ("first-start-only", w_batch_first),
+        ("axes-swapped", w_batch_columns),
+        ("flat", w_batch_cat),
+        ("next-row", w_batch_next_row),
+    ],
+    "gpt.GPT": [
+        ("no-causal-mask", w_gpt_no_mask),
+        ("no-causal-mask", w_gpt_zero_scores),
+        ("no-causal-mask", w_gpt_small_fill),
+        ("mask-turned-round", w_gpt_turned),
+        ("sees-the-next", w_gpt_next),
+        ("cannot-see-itself", w_gpt_strict),
+        ("cannot-see-itself", w_gpt_strict_finite),
+        ("cannot-see-itself", w_gpt_strict_zeros),
+        ("one-layer-masked", w_gpt_first_masked),
+        ("one-layer-masked", w_gpt_last_masked),
+        ("no-positions", w_gpt_no_positions),
+        ("no-positions", w_gpt_zeros_position),
+        ("no-positions", w_gpt_length_position),
+        ("positions-of-the-batch", w_gpt_batch_positions),
+        ("positions-of-the-batch", w_gpt_batch_positions_wide),
+        ("attention-over-the-batch", w_gpt_batch_second),
+        ("tokens-do-not-meet", w_gpt_no_attention),
+        ("tokens-do-not-meet", w_gpt_not_run),
+        ("tokens-do-not-meet", w_gpt_diagonal),
+        ("no-residual", w_gpt_no_residual),
+        ("no-residual", w_gpt_no_residual_attention),
+        ("no-residual", w_gpt_no_residual_mlp),
+        ("no-residual", w_gpt_no_residual_post),
+        ("probabilities", w_gpt_softmax),
+        ("probabilities", w_gpt_softmax_text),
+        ("last-place-only", w_gpt_last),
+        ("last-place-only", w_gpt_last_kept),
+        ("no-output-layer", w_gpt_no_head),
+        ("axes-of-the-logits", w_gpt_axes),
+        ("axes-of-the-logits", w_gpt_time_first),
+        ("axes-of-the-logits", w_gpt_flat),
+        ("one-layer-shared", w_gpt_shared),
+        ("one-layer-shared", w_gpt_shared_loop),
+        ("plain-list", w_gpt_list),
+        ("plain-list", w_gpt_dictionary),
+        ("num-layers-not-used", w_gpt_six),
+        ("num-layers-not-used", w_gpt_single),
+        ("number-of-layers", w_gpt_more),
+        ("number-of-layers", w_gpt_fewer),
+        ("only-one-layer-counts", w_gpt_early),
+        ("only-one-layer-counts", w_gpt_overwritten),
+        ("d-ff-not-used", w_gpt_four),
+        ("d-ff-not-used", w_gpt_square),
+        ("one-head", w_gpt_one_head),
+        ("no-error-past-max-len", w_gpt_no_check),
+        ("no-error-past-max-len", w_gpt_assert),
+        ("no-error-past-max-len", w_gpt_cropped),
+        ("no-error-past-max-len", w_gpt_computed),
+        ("max-len-refused", w_gpt_refuses),
+        ("cut-off", w_gpt_data),
+        ("cut-off", w_gpt_no_grad),
+        ("cut-off", w_gpt_detached_body),
+        ("cut-off", w_gpt_detached_residual),
+    ],
+    "gpt.generate": [
+        ("last-token-only", w_generate_last_token),
+        ("first-place", w_generate_first_place),
+        ("place-before-the-last", w_generate_before),
+        ("prompt-again", w_generate_same_prompt),
+        ("first-row-for-all", w_generate_first_row),
+        ("prompt-left-out", w_generate_new_only),
+        ("one-too-few", w_generate_fewer),
+        ("one-too-many", w_generate_more),
+        ("counts-the-prompt", w_generate_until),
+        ("least-likely", w_generate_argmin),
+        ("put-in-front", w_generate_front),
+        ("wrong-axis", w_generate_text_axis),
+        ("wrong-axis", w_generate_text_axis_first),
+        ("best-of-all-places", w_generate_anywhere),
+        ("all-at-once", w_generate_at_once),
+        ("prompt-replaced", w_generate_replaced),
+        ("prompt-sized-window", w_generate_window),
+        ("changes-its-input", w_generate_in_place),
+    ],
+    "gpt.find_the_bug": [
+        ("bug-is-in", bug_as_given),
+        ("bug-is-in", w_loss_shift_elsewhere),
+        ("no-shift", w_loss_no_shift),
+        ("no-shift", w_loss_no_shift_all),
+        ("sees-the-answer", w_loss_labels_read),
+        ("swapped", w_loss_swapped),
+        ("swapped", w_loss_shifted_back),
+        ("wraps-around", w_loss_roll),
+        ("one-label-lost", w_loss_one_lost),
+        ("one-label-lost", w_loss_first_lost),
+        ("last-place-only", w_loss_last),
+        ("summed", w_loss_sum),
+        ("summed", w_loss_sum_rows),
+        ("summed", w_loss_sum_columns),
+        ("softmax-twice", w_loss_softmax),
+        ("classes-scrambled", w_loss_view),
+        ("wrong-sign", w_loss_sign),
+        ("perplexity", w_loss_perplexity),
+        ("detached", w_loss_item),
+    ],
+    "gpt.find_another_bug": [
+        ("bug-is-in", another_as_given),
+        ("bug-is-in", w_long_head),
+        ("no-window", w_long_none),
+        ("no-window", w_long_wide),
+        ("window-too-small", w_long_narrow),
+        ("window-too-small", w_long_half),
+        ("text-cut-off", w_long_cropped),
+        ("text-cut-off", w_long_only_window),
+        ("stops-when-full", w_long_stops),
+        ("window-starts-anew", w_long_blocks),
+        ("prompt-sized-window", w_long_prompt),
+        ("last-token-only", w_long_token),
+        ("prompt-left-out", w_long_new_only),
+        ("one-too-few", w_long_fewer),
+        ("one-too-many", w_long_more),
+        ("first-place", w_long_first_place),
+        ("first-row-for-all", w_long_first_row),
+        ("changes-its-input", w_long_in_place),
+    ],
+}
+
+MUTANTS = {
+    "gpt.cnn_receptive_field": [
+        m_field_tensor,
+        m_field_even,
+        m_field_plus_two,
+        m_field_swapped,
+        m_field_text,
+        m_field_range,
+    ],
+    "gpt.lm_batch": [
+        m_batch_reversed,
+        m_batch_float,
+        m_batch_lists,
+        m_batch_one,
+        m_batch_rows_reversed,
+        m_batch_sorted,
+        m_batch_in_place,
+        m_batch_shuffled,
+    ],
+    "gpt.GPT": [
+        m_gpt_dropout,
+        m_gpt_window,
+        m_gpt_relu,
+        m_gpt_float32,
+        m_gpt_batch_mean,
+        m_gpt_text_norm,
+        m_gpt_pair,
+        m_gpt_nan,
+        m_gpt_one_more_token,
+        m_gpt_plain,
+        m_gpt_remembers,
+        m_gpt_other_arguments,
+        m_gpt_stub,
+        m_gpt_function,
+    ],
+    "gpt.generate": [
+        m_generate_random,
+        m_generate_lists,
+        m_generate_float,
+        m_generate_stops,
+        m_generate_forever,
+        m_generate_nothing,
+        m_generate_absolute,
+        m_generate_second,
+        m_generate_sorted,
+        m_generate_two_last,
+    ],
+    "gpt.find_the_bug": [
+        m_loss_float,
+        m_loss_each,
+        m_loss_smoothed,
+        m_loss_bits,
+        m_loss_squared,
+        m_loss_shift_of_three,
+        m_loss_ignores_zero,
+    ],
+    "gpt.find_another_bug": [
+        m_long_skips,
+        m_long_random,
+        m_long_reversed,
+        m_long_list,
+        m_long_refuses,
+        m_long_worst,
+        m_long_three,
+    ],
+}
