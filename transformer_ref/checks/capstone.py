@@ -1,7 +1,7 @@
 """The capstone: points for a file of pronunciations, by their phoneme error rate.
 
 Nothing of a student is run: the file is read, compared with the dictionary, and gets its points by
-:data:`STEPS`. For a whole class at once:
+``STEPS``. For a whole class at once:
 
     python -m transformer_ref.checks.capstone course/submitted > capstone.csv
 """
@@ -16,7 +16,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
 from transformer_ref.checks.predictions import (
@@ -38,26 +37,27 @@ class Step:
     """What a phoneme error rate is worth.
 
     Attributes:
-        percent: the highest rate that reaches it.
-        points: of :data:`POINTS`.
+        permille: the highest rate that reaches it, in thousandths, so that it is exact.
+        points: of ``POINTS``.
     """
 
-    percent: Fraction
+    permille: int
     points: int
 
     @property
-    def rate(self) -> Fraction:
-        """The highest rate as a fraction."""
-        return self.percent / 100
+    def percent(self) -> str:
+        """The highest rate for people, without the sign."""
+        return f"{self.permille / 10:g}"
+
+    def wrong_phones(self, length: int) -> int:
+        """Return how many phonemes of `length` may be wrong."""
+        return self.permille * length // 1000
 
 
 # The one place where they stand; tests compare the tables in the exercise and the guide with it.
-STEPS = tuple(
-    Step(Fraction(percent), points)
-    for percent, points in (("30", 4), ("20", 8), ("14", 11), ("10", 14), ("8", 17), ("6.5", 20))
-)
+STEPS = (Step(300, 4), Step(200, 8), Step(140, 11), Step(100, 14), Step(80, 17), Step(65, 20))
 # No published model comes near it, on whatever split.
-TOO_GOOD = Fraction(4, 100)
+TOO_GOOD = Step(40, 20)
 
 NOTHING = "-"
 _LENGTHS = ((1, 4), (5, 6), (7, 8), (9, 10), (11, 99))
@@ -93,7 +93,7 @@ class Score:
 
     @property
     def edits(self) -> int:
-        """Wrong phonemes over all words: left out, too many, or another one."""
+        """How many phonemes of all words are wrong, be they left out, put in or another."""
         return sum(answer.edits for answer in self.answers)
 
     @property
@@ -102,14 +102,9 @@ class Score:
         return sum(len(answer.wanted) for answer in self.answers)
 
     @property
-    def rate(self) -> Fraction:
-        """The phoneme error rate, exactly."""
-        return Fraction(self.edits, self.length)
-
-    @property
     def per(self) -> float:
         """The phoneme error rate, as :func:`transformer_ref.metrics.phoneme_error_rate` has it."""
-        return float(self.rate)
+        return self.edits / self.length
 
     @property
     def wer(self) -> float:
@@ -119,12 +114,16 @@ class Score:
     @property
     def points(self) -> int:
         """The points of the best step that is reached, or 0."""
-        return max((step.points for step in STEPS if self.rate <= step.rate), default=0)
+        return max((step.points for step in STEPS if self.reaches(step)), default=0)
 
     @property
     def next_step(self) -> Step | None:
         """The nearest step that is not reached."""
-        return next((step for step in STEPS if self.rate > step.rate), None)
+        return next((step for step in STEPS if not self.reaches(step)), None)
+
+    def reaches(self, step: Step) -> bool:
+        """Say whether the rate, not rounded, is low enough for a step."""
+        return self.edits <= step.wrong_phones(self.length)
 
 
 def score_predictions(predictions: Mapping[str, Sequence[str]], gold: Sequence[Entry]) -> Score:
@@ -186,13 +185,13 @@ def next_step(score: Score) -> str:
     Returns:
         one line; "" where there is no further step.
     """
-    if score.rate < TOO_GOOD:
+    if score.reaches(TOO_GOOD):
         return "That is better than any published model: were the answers looked up?"
     if (step := score.next_step) is None:
         return ""
-    too_many = score.edits - int(step.rate * score.length)
+    too_many = score.edits - step.wrong_phones(score.length)
     return (
-        f"{step.points} points are for a PER of {float(step.percent):g}% or less: "
+        f"{step.points} points are for a PER of {step.percent}% or less: "
         f"{too_many:,} wrong phones fewer than your {score.edits:,}."
     )
 
@@ -229,7 +228,7 @@ def align(wanted: Sequence[str], said: Sequence[str]) -> list[tuple[str, str]]:
         said: phonemes.
 
     Returns:
-        Pairs; :data:`NOTHING` stands for a phoneme that one of them lacks.
+        Pairs; ``NOTHING`` stands for a phoneme that one of them lacks.
     """
     table = [[i + j for j in range(len(said) + 1)] for i in range(len(wanted) + 1)]
     for i, mine in enumerate(wanted, start=1):
@@ -345,7 +344,7 @@ class Row:
 
     Attributes:
         student: who.
-        points: of :data:`POINTS`.
+        points: of ``POINTS``.
         per: phoneme error rate, a fraction.
         wer: word error rate, a fraction.
         problem: why there are no rates.
@@ -403,7 +402,7 @@ def judge_all(files: Sequence[tuple[str, Path]], gold: Sequence[Entry]) -> Itera
             continue
         first = seen.setdefault(tuple(answer.said for answer in score.answers), student)
         remarks = [f"the same answers as {first}"] if first != student else []
-        if score.rate < TOO_GOOD:
+        if score.reaches(TOO_GOOD):
             remarks.append("better than any published model")
         yield Row(
             student, score.points, f"{score.per:.4f}", f"{score.wer:.4f}", "", "; ".join(remarks)
