@@ -10,32 +10,47 @@ from transformer_ref.checks.run import run_case
 from transformer_ref.checks.task import Misconception, Outcome
 
 
-def judged(exam: Exam, answer: Callable[..., Any]) -> tuple[list[Outcome], list[Any]]:
-    """Return what an answer did with every case, and what is wrong with it, in this process."""
-    outcomes = [run_case(exam.task, answer, case) for case in exam.cases]
-    return outcomes, [find_fault(exam, n, outcomes) for n in range(len(outcomes))]
-
-
 def assert_misconceptions_show(key: str, seed: int) -> None:
     """Each implementation of each misconception fails in at least one case."""
     exam = make_exam(key, seed)
     for entry in exam.task.misconceptions:
         for wrong in entry.wrong:
-            assert any(judged(exam, wrong)[1]), entry.key
+            assert any(faults(exam, run(exam, wrong))), entry.key
 
 
 def assert_misconceptions_name_themselves(key: str, seed: int) -> None:
-    """Each implementation of each misconception fails, and is told by its own name."""
+    """Each implementation of each misconception fails, and is told by its own name.
+
+    To name one, the exam keeps what all of them did.  That is judged: to run the same code on the
+    same cases once more would take as long again.  `assert_names_itself` does so for one exam.
+    """
     exam = make_exam(key, seed)
     for entry in exam.task.misconceptions:
-        assert_names_itself(exam, entry)
+        for variant in range(len(entry.wrong)):
+            numbers = range(len(exam.cases))
+            assert_named(exam, entry, [exam.wrong(entry, variant, number) for number in numbers])
 
 
 def assert_names_itself(exam: Exam, entry: Misconception) -> None:
-    """Each implementation of one misconception fails, and is told by its own name."""
+    """Each implementation of one misconception, run anew, fails and is told by its own name."""
     for wrong in entry.wrong:
-        outcomes, reasons = judged(exam, wrong)
-        assert any(reasons), entry.key
-        found = find_misconception(exam, outcomes, reasons)
-        assert found is not None, entry.key
-        assert found.key == entry.key
+        assert_named(exam, entry, run(exam, wrong))
+
+
+def assert_named(exam: Exam, entry: Misconception, outcomes: list[Outcome]) -> None:
+    """These outcomes fail, and the misconception that is found in them is this one."""
+    reasons = faults(exam, outcomes)
+    assert any(reasons), entry.key
+    found = find_misconception(exam, outcomes, reasons)
+    assert found is not None, entry.key
+    assert found.key == entry.key
+
+
+def run(exam: Exam, answer: Callable[..., Any]) -> list[Outcome]:
+    """Return what an answer does with every case, in this process."""
+    return [run_case(exam.task, answer, case) for case in exam.cases]
+
+
+def faults(exam: Exam, outcomes: list[Outcome]) -> list[str]:
+    """Return what is wrong with each outcome, "" where nothing is."""
+    return [find_fault(exam, number, outcomes) for number in range(len(outcomes))]

@@ -128,18 +128,29 @@ def measure(slug: str, seeds: Iterable[int], folder: Path = MATERIAL) -> list[Fi
         the figures of each task.
     """
     material = load_material(slug, folder)
-    found = []
-    for task in material.CORRECT:
-        figures = Figures(task)
-        for seed in seeds:
-            for answer in material.CORRECT[task]:
-                figures.count("correct", None, answer, seed)
-            for expected, answer in material.WRONG[task]:
-                figures.count("wrong", expected, answer, seed)
-            for answer in material.MUTANTS[task]:
-                figures.count("mutant", None, answer, seed)
-        found.append(figures)
-    return found
+    return [measure_task(task, material, seeds) for task in material.CORRECT]
+
+
+def measure_task(task: str, material: ModuleType, seeds: Iterable[int]) -> Figures:
+    """Grade all answers to one task.
+
+    Args:
+        task: its key.
+        material: the answers to the tasks of its slug.
+        seeds: of the cases.
+
+    Returns:
+        the figures.
+    """
+    figures = Figures(task)
+    for seed in seeds:
+        for answer in material.CORRECT[task]:
+            figures.count("correct", None, answer, seed)
+        for expected, answer in material.WRONG[task]:
+            figures.count("wrong", expected, answer, seed)
+        for answer in material.MUTANTS[task]:
+            figures.count("mutant", None, answer, seed)
+    return figures
 
 
 def as_table(figures: list[Figures]) -> str:
