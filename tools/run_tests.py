@@ -50,8 +50,14 @@ class Outcome:
 
 
 PYTEST = ("-m", "pytest", "-q")
+ON_ALL_CORES = ("-n", "auto", "--maxprocesses=4")
 # Each notebook stays in one process; a chapter is the work of one core.
-PARALLEL = ("-n", "auto", "--maxprocesses=4", "--dist=loadfile")
+BY_FILE = (*ON_ALL_CORES, "--dist=loadfile")
+# Each process begins with a part of the tests in their order, so what a module makes once for its
+# tests is rarely made twice; who is done takes over half of what another one has left.
+SPREAD = (*ON_ALL_CORES, "--dist=worksteal")
+# A process for each core: threads of each of them would only get into the way of the others.
+ONE_THREAD = {"MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 NBVAL = ("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}")
 
 LINT = Stage(
@@ -67,11 +73,11 @@ STAGES = (
     LINT,
     Stage("house", ((*PYTEST, "tests/house"),)),
     # Below 95% of lines pytest-cov fails the stage, as pyproject.toml says.
-    Stage("package", ((*PYTEST, "tests/package", "--cov=transformer_ref"),)),
+    Stage("package", ((*PYTEST, *SPREAD, "tests/package", "--cov=transformer_ref"),), ONE_THREAD),
     Stage("joeynmt", ((*PYTEST, "tests/joeynmt"),)),
-    Stage("checks", ((*PYTEST, "tests/checks"),)),
+    Stage("checks", ((*PYTEST, *SPREAD, "tests/checks"),), ONE_THREAD),
     Stage("exercises", ((*PYTEST, "tests/notebooks"),)),
-    Stage("notebooks", ((*PYTEST, *PARALLEL, *NBVAL, "book", "solutions"),), EXECUTION_ENVIRONMENT),
+    Stage("notebooks", ((*PYTEST, *BY_FILE, *NBVAL, "book", "solutions"),), EXECUTION_ENVIRONMENT),
     Stage("book", (("-m", "tools.build_book"),)),
     Stage("site", ((*PYTEST, "tests/site", "-m", "not browser"),)),
     Stage("browser", ((*PYTEST, "tests/site", "-m", "browser"),), browser=True),
