@@ -23,6 +23,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 import transformer_ref
+from tools.book_execution import execute_ahead
 from tools.inputs import EXECUTION_INPUTS, digest
 
 LOGGER = logging.getLogger(__name__)
@@ -218,6 +219,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     myst_nb.coalesce_streams = lambda outputs: merge(join_streams(outputs))
     app.connect("config-inited", name_execution_cache)
     app.connect("config-inited", switch_repository_links)
+    app.connect("env-before-read-docs", execute_ahead)
     app.connect("source-read", prepare_notebook)
     app.connect("autodoc-process-signature", readable_defaults)
     app.connect("doctree-resolved", require_alt_text)

@@ -19,6 +19,7 @@ SITE_INPUTS = (
     "book",
     "exercises",
     "solutions",
+    "tools/book_execution.py",
     "tools/book_extension.py",
     "tools/build_book.py",
     "tools/inputs.py",

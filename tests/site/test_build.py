@@ -9,12 +9,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import nbformat
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
-from nbformat.v4 import new_output
+from jupyter_cache import get_cache
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from tools import book_extension, build_book, inputs
+from tools import book_execution, book_extension, build_book, inputs
 
 
 @pytest.fixture
@@ -126,6 +128,29 @@ def test_the_digest_sees_names_and_bytes_and_nothing_else(tmp_path: Path) -> Non
     second = inputs.digest(["package"], tmp_path)
     (package / "a.py").rename(package / "b.py")
     assert len({first, second, inputs.digest(["package"], tmp_path)}) == 3
+
+
+def test_chapters_are_executed_ahead_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that fails is not kept: myst-nb then tells what is wrong with it."""
+    sources = {"book/works": "print(6 * 7)", "book/fails": "1 / 0", "solutions/not": "print(1)"}
+    for name, source in sources.items():
+        path = tmp_path / f"{name}.ipynb"
+        path.parent.mkdir(exist_ok=True)
+        nbformat.write(new_notebook(cells=[new_code_cell(source)]), path)
+    settings = SimpleNamespace(nb_execution_cache_path=str(tmp_path), nb_execution_timeout=60)
+    app: Any = SimpleNamespace(config=settings)
+    env: Any = SimpleNamespace(doc2path=lambda name: f"{tmp_path}/{name}.ipynb")
+    book_execution.execute_ahead(app, env, list(sources))
+    kept = get_cache(str(tmp_path)).list_cache_records()
+    assert [Path(record.uri).stem for record in kept] == ["works"]
+    chapter = nbformat.read(tmp_path / "book/works.ipynb", as_version=4)
+    _, merged = get_cache(str(tmp_path)).merge_match_into_notebook(chapter)
+    assert merged.cells[0].outputs[0].text == "42\n"
+
+    monkeypatch.setattr(book_execution, "NotebookClient", lambda *_, **__: pytest.fail("run"))
+    book_execution.execute_ahead(app, env, ["book/works"])
 
 
 @pytest.fixture
