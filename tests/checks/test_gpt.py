@@ -1,0 +1,261 @@
+"""The assignment "gpt": its answers against torch and the package, and what its checks say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.checks.exams import assert_misconceptions_show
+from transformer_ref import gpt as package
+from transformer_ref.checks import gpt as reference
+from transformer_ref.checks import grade, report
+from transformer_ref.checks.judge import find_fault, judge, make_exam
+from transformer_ref.checks.run import run_case
+from transformer_ref.checks.task import Outcome
+
+FIELD = "gpt.cnn_receptive_field"
+BATCH = "gpt.lm_batch"
+MODEL = "gpt.GPT"
+GENERATE = "gpt.generate"
+BUG = "gpt.find_the_bug"
+ANOTHER = "gpt.find_another_bug"
+FUNCTIONS = (FIELD, BATCH, GENERATE, BUG, ANOTHER)
+
+material = report.load_material("gpt")
+
+# Answers that are right, and not the reference's, which may not be called.
+ANSWERS = {
+    FIELD: material.field_loop,
+    BATCH: material.batch_index,
+    MODEL: material.NanoGPT,
+    GENERATE: material.generate_cat,
+    BUG: material.loss_gather,
+    ANOTHER: material.long_start,
+}
+
+
+# --- the answers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", ANSWERS)
+def test_a_right_answer_is_right(task):
+    result = grade(task, ANSWERS[task])
+    assert result.score == 1.0, result.message
+
+
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_every_misconception_shows_in_every_exam(seed):
+    for key in FUNCTIONS:
+        assert_misconceptions_show(key, seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_code_as_found_is_not_right(seed):
+    for task, answer in ((BUG, material.bug_as_given), (ANOTHER, material.another_as_given)):
+        result = grade(task, answer, seed)
+        assert (result.score <= 0.5, result.misconception) == (True, "bug-is-in")
+
+
+def test_the_formula_is_what_gradients_reach():
+    for kernel, layers, dilation in ((3, 3, 1), (2, 4, 3), (4, 2, 2), (1, 5, 2)):
+        size = reference.cnn_receptive_field(kernel, layers, dilation)
+        stack = nn.Sequential(
+            *(nn.Conv1d(1, 1, kernel, dilation=dilation, bias=False) for _ in range(layers))
+        )
+        for parameter in stack.parameters():
+            nn.init.ones_(parameter)
+        x = torch.ones(1, 1, size + 4, requires_grad=True)
+        stack(x)[0, 0, 2].backward()
+        touched = x.grad[0, 0].nonzero().flatten()
+        assert touched.max() - touched.min() + 1 == size
+
+
+def test_the_package_generates_as_the_reference_does():
+    torch.manual_seed(5)
+    config = package.GPTConfig(13, d_model=16, num_heads=2, num_layers=2, d_ff=32, max_len=12)
+    model = package.GPT(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(4.0)  # surer of itself, so that no two tokens tie
+    ids = torch.tensor([[3, 5, 7], [1, 2, 4]])
+    assert torch.equal(reference.generate(model, ids, 6), package.generate(model, ids, 6))
+
+
+# --- the cases -------------------------------------------------------------------------------
+
+
+def test_an_untrained_gpt_of_any_kind_passes_with_many_seeds():
+    for seed in (200, 201):
+        exam = make_exam(MODEL, seed)
+        for answer in (material.OfThePackage, material.ByHand):
+            outcomes = [run_case(exam.task, answer, case) for case in exam.cases]
+            assert not [f for n in range(len(outcomes)) if (f := find_fault(exam, n, outcomes))]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_text_gets_longer_than_the_window(seed):
+    longer = 0
+    for case in make_exam(ANOTHER, seed).cases:
+        given = case.arguments
+        longer += given["ids"].shape[1] + given["max_new_tokens"] - 1 > given["max_len"]
+    assert longer >= 10
+
+
+def test_the_small_model_is_causal_and_reads_all():
+    rng = np.random.default_rng(0)
+    description = reference.tiny_model(rng, 11, 8)
+    model = reference.TinyModel(description["weights"])
+    for name, parameter in model.named_parameters():
+        parameter.data = torch.from_numpy(description["weights"][name])
+    ids = torch.arange(6)[None]
+    for place in range(6):
+        other = ids.clone()
+        other[0, place] = 9
+        moved = (model(ids) - model(other)).abs().amax(-1)[0] > 1e-4
+        assert moved.tolist() == [False] * place + [True] * (6 - place)
+
+
+# --- what is told ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "said"),
+    [
+        (FIELD, material.m_field_range, "expected int"),
+        (FIELD, lambda kernel_size, num_layers, dilation=1: 0, "on one input at least; here"),
+        (BATCH, material.w_batch_same, "the first row of `labels` should be ids["),
+        (BATCH, material.m_batch_one, "expected (inputs, labels), received a tensor"),
+        (MODEL, material.w_gpt_no_mask, "and that one lies in their future"),
+        (MODEL, material.w_gpt_not_run, "they should depend on all tokens up to their own"),
+        (MODEL, material.w_gpt_last, "should have the shape (B, T, V) = (2, 5, "),
+        (MODEL, material.w_gpt_softmax, "these are probabilities, and no logits"),
+        (MODEL, material.m_gpt_relu, "no logit is below 0"),
+        (MODEL, material.m_gpt_float32, "the parameters are float64, and the logits float32"),
+        (MODEL, material.m_gpt_pair, "should return the logits alone, received a tuple of 2"),
+        (MODEL, material.m_gpt_dropout, "gave another result the second time"),
+        (MODEL, material.m_gpt_nan, "NaN or infinite, at the places 0, 1"),
+        (MODEL, material.m_gpt_other_arguments, "TypeError"),
+        (MODEL, material.m_gpt_function, "gave a function, expected an nn.Module"),
+        (MODEL, material.w_gpt_no_check, "expected a ValueError, because"),
+        (MODEL, material.w_gpt_list, "model.parameters() must find them"),
+        (MODEL, material.w_gpt_more, "num_layers=1 means one layer, and 2 means two"),
+        (MODEL, material.w_gpt_early, "not all of them change the logits"),
+        (MODEL, material.w_gpt_no_residual, "a residual sum should lead every token round"),
+        (MODEL, material.w_gpt_strict_zeros, "each place may see itself"),
+        (MODEL, material.w_gpt_one_head, "num_heads is not used"),
+        (MODEL, material.w_gpt_no_grad, "no gradient reaches any parameter"),
+        (MODEL, material.w_gpt_detached_residual, "some way through the model has no gradient"),
+        (MODEL, material.w_gpt_batch_second, "rows of a batch must not touch each other"),
+        (MODEL, material.w_gpt_no_positions, "does not know the order of its tokens"),
+        (GENERATE, material.w_generate_new_only, "expected shape ("),
+        (GENERATE, material.w_generate_front, "should begin with the prompts"),
+        (GENERATE, material.m_generate_forever, "more than 200 times: does the loop end?"),
+        (GENERATE, lambda model, ids, max_new_tokens: model(ids[0]), "model takes ids (B, T)"),
+        (ANOTHER, material.w_long_none, "model takes 1 to "),
+        (BUG, material.w_loss_item, "no gradient reaches"),
+    ],
+)
+def test_a_wrong_answer_is_told_in_words(task, answer, said):
+    result = grade(task, answer)
+    assert said in result.message, result.message
+    assert result.score < 1.0
+
+
+def test_the_first_lines_do_not_give_the_bugs_away():
+    for task, answer, word in (
+        (BUG, material.bug_as_given, "shift"),
+        (ANOTHER, material.another_as_given, "window"),
+    ):
+        told = grade(task, answer).message.split("First failing case")[0]
+        assert "still in it" in told
+        assert word not in told
+
+
+# --- what may and may not be called ----------------------------------------------------------
+
+
+def of_torch(kind):
+    class Holds(nn.Module):
+        def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_len):
+            super().__init__()
+            self.inner = kind(d_model, num_heads)
+
+    return Holds
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "name"),
+    [
+        (FIELD, reference.cnn_receptive_field, "checks.gpt.cnn_receptive_field"),
+        (BATCH, reference.lm_batch, "checks.gpt.lm_batch"),
+        (MODEL, reference.GPT, "checks.gpt.GPT"),
+        (MODEL, lambda *given: package.GPT(package.GPTConfig(20, 8, 2, 1)), "gpt.GPT"),
+        (MODEL, of_torch(nn.MultiheadAttention), "nn.MultiheadAttention.__init__"),
+        (MODEL, of_torch(nn.TransformerEncoderLayer), "nn.TransformerEncoderLayer.__init__"),
+        (GENERATE, package.generate, "gpt.generate"),
+        (GENERATE, reference.generate, "checks.gpt.generate"),
+        (BUG, reference.lm_loss, "checks.gpt.lm_loss"),
+        (ANOTHER, reference.generate_long, "checks.gpt.generate_long"),
+    ],
+)
+def test_the_piece_itself_is_refused(task, answer, name):
+    result = grade(task, answer)
+    assert (result.score, result.misconception) == (0.0, None)
+    assert f"{name}, which this task asks you to do without" in result.message
+
+
+def test_the_fused_attention_is_right_inside():
+    assert "scaled_dot_product_attention(q, k, v, is_causal=True)" in _source(material.Block)
+    assert grade(MODEL, material.NanoGPT, seed=7).score == 1.0
+
+
+def _source(kind):
+    import inspect
+
+    return inspect.getsource(kind)
+
+
+# --- forged results --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", ["refused", "returned", "built", "raised", "unsolved", "x"])
+def test_a_forged_fault_is_worth_nothing(fault):
+    for key in ANSWERS:
+        exam = make_exam(key, 0)
+        outcomes = [Outcome(fault=fault)] * len(exam.cases)
+        assert all(find_fault(exam, number, outcomes) for number in range(len(outcomes)))
+
+
+def test_findings_are_the_judges_own():
+    """What an answer's process sends as findings is not taken for any."""
+    exam = make_exam(MODEL, 0)
+    right = exam.expected[0].values
+    forged = [
+        Outcome(values=dict(right)),
+        Outcome(values={"logits": np.zeros(3)}, dtypes={"logits": "float32"}),
+        Outcome(values={"logits": np.float64(1.0)}, dtypes={"logits": "x"}, devices={"logits": ""}),
+        Outcome(),
+    ]
+    for outcome in forged:
+        result = judge(exam, [replace(outcome) for _ in exam.cases], "done", 1.0)
+        assert result.score == 0.0
+        assert result.misconception is None
+
+
+def test_logits_that_are_no_model_are_told():
+    def answer(vocab_size, d_model, num_heads, d_ff, num_layers, max_len):
+        class Constant(nn.Module):
+            def forward(self, ids):
+                if ids.shape[1] > max_len:
+                    raise ValueError
+                return F.one_hot(ids, vocab_size).double() - 0.5
+
+        return Constant()
+
+    result = grade(MODEL, answer)
+    assert result.score < 0.5
