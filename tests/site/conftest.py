@@ -1,6 +1,8 @@
 """What the site's tests share: the built site, a server, Chromium, one visit of each page.
 
 A page is opened once for each way of looking at it; the tests then read what that visit recorded.
+One tab goes from page to page, as a reader's does: a new one starts a process that reads every
+script anew, and for most pages that takes longer than all the rest.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import functools
 import http.server
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -46,6 +48,8 @@ EXAMINE = """async () => {
     wrong: [...document.querySelectorAll("mjx-merror, [data-mjx-error]")].map((e) => e.outerHTML),
   };
 }"""
+
+COMPLAINTS = ("error", "warning")
 
 # Most elements of a chapter are words of code, and most of axe's time goes into their contrast.
 # Words of one class, colour and kind of box look alike: the first stands for the others, which
@@ -124,39 +128,42 @@ def contexts(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
         context.close()
 
 
+@pytest.fixture(scope="session")
+def tabs(contexts: dict[str, BrowserContext]) -> dict[str, Page]:
+    """Return one tab for each way of looking at a page."""
+    return {mode: context.new_page() for mode, context in contexts.items()}
+
+
 @pytest.fixture
-def tab(contexts: dict[str, BrowserContext]) -> Iterator[Page]:
-    """Return a new desktop tab for a test that clicks."""
-    page = contexts["desktop-light"].new_page()
-    yield page
-    page.close()
+def tab(tabs: dict[str, Page]) -> Iterator[Page]:
+    """Return the desktop tab for a test that clicks, and leave nothing of its page in it."""
+    yield tabs["desktop-light"]
+    tabs["desktop-light"].goto("about:blank")
 
 
 @pytest.fixture(scope="session")
-def visit(address: str, contexts: dict[str, BrowserContext]) -> Any:
+def visit(address: str, tabs: dict[str, Page]) -> Any:
     """Return a function of page and mode that visits each once and remembers what it saw."""
     axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
     @functools.cache
     def look(name: str, mode: str) -> Visit:
-        seen, page = Visit(), contexts[mode].new_page()
-        page.on("request", lambda request: seen.requests.append(request.url))
-        page.on("requestfailed", lambda request: seen.failures.append(request.url))
-        page.on(
-            "response",
-            lambda reply: seen.failures.append(reply.url) if reply.status >= 400 else None,
-        )
-        page.on(
-            "console",
-            lambda line: (
-                seen.console.append(line.text) if line.type in ("error", "warning") else None
-            ),
-        )
-        page.on("pageerror", lambda error: seen.console.append(str(error)))
+        seen, page = Visit(), tabs[mode]
+        listeners: dict[Any, Callable[[Any], None]] = {
+            "request": lambda request: seen.requests.append(request.url),
+            "requestfailed": lambda request: seen.failures.append(request.url),
+            "response": lambda reply: seen.failures.extend([reply.url] * (reply.status >= 400)),
+            "console": lambda line: seen.console.extend([line.text] * (line.type in COMPLAINTS)),
+            "pageerror": lambda error: seen.console.append(str(error)),
+        }
+        for event, listener in listeners.items():
+            page.on(event, listener)
         page.goto(f"{address}/{name}")
         seen.found = page.evaluate(EXAMINE)
         seen.violations = run_axe(page, axe)
-        page.close()
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
+        page.goto("about:blank")  # whatever is still under way ends here, and is nobody's failure
         return seen
 
     return look
