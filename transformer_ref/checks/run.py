@@ -30,6 +30,8 @@ from transformer_ref.checks.task import Arrays, Case, Made, Outcome, Task
 MAX_ELEMENTS = 1_000_000
 MAX_TEXT = 400
 
+# Asked once, as it takes a millisecond, and for every error of an answer it would be needed.
+_LIBRARY = sysconfig.get_path("stdlib")
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -400,14 +402,13 @@ def _is_stub(error: BaseException) -> bool:
 
 def _own_line(error: BaseException) -> str:
     """Say which line of the answer failed, leaving out Python's own, torch's and ours."""
-    library = sysconfig.get_path("stdlib")
     try:
         for frame, number in reversed(list(traceback.walk_tb(error.__traceback__))):
             file = frame.f_code.co_filename
             module = frame.f_globals.get("__name__", "")
             if str(module).split(".")[0] in ("torch", "transformer_ref") or "site-packages" in file:
                 continue
-            if file.startswith((library, "<frozen")):
+            if file.startswith((_LIBRARY, "<frozen")):
                 continue
             line = linecache.getline(file, number).strip()
             return f" (in `{line}`)" if line else f" (line {number} of your code)"
