@@ -55,10 +55,10 @@ def test_every_misconception_shows_in_every_exam(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_code_as_found_is_not_right(seed):
+def test_the_code_as_found_fails_in_every_case(seed):
     for task, answer in ((BUG, material.bug_as_given), (ANOTHER, material.another_as_given)):
         result = grade(task, answer, seed)
-        assert (result.score <= 0.5, result.misconception) == (True, "bug-is-in")
+        assert (result.passed, result.misconception) == (0, "bug-is-in")
 
 
 def test_the_formula_is_what_gradients_reach():
@@ -99,11 +99,9 @@ def test_an_untrained_gpt_of_any_kind_passes_with_many_seeds():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_text_gets_longer_than_the_window(seed):
-    longer = 0
     for case in make_exam(ANOTHER, seed).cases:
         given = case.arguments
-        longer += given["ids"].shape[1] + given["max_new_tokens"] - 1 > given["max_len"]
-    assert longer >= 10
+        assert given["ids"].shape[1] + given["max_new_tokens"] - 1 > given["max_len"]
 
 
 def test_the_small_model_is_causal_and_reads_all():

@@ -905,6 +905,12 @@ GENERATE = (
         (Loop(choose=_from_all_places),),
     ),
     Misconception(
+        "every-place-appended",
+        "what the model says at every place is appended",
+        "One token a row and step: of the logits (B, T, V) only those of the last place count.",
+        (Loop(choose=lambda logits: logits.argmax(dim=-1)),),
+    ),
+    Misconception(
         "all-at-once",
         "all new tokens are read off one call of the model",
         "A token can only be predicted when those before it are known: one call for each.",

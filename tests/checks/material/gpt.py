@@ -1146,6 +1146,12 @@ def w_generate_anywhere(model, ids, max_new_tokens):
     return ids
 
 
+def w_generate_all_places(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        ids = torch.cat([ids, model(ids).softmax(-1).max(-1).indices], 1)
+    return ids
+
+
 def w_generate_at_once(model, ids, max_new_tokens):
     length = ids.size(1)
     best = model(F.pad(ids, (0, max_new_tokens))).argmax(-1)
@@ -1725,6 +1731,7 @@ WRONG = {
         ("wrong-axis", w_generate_text_axis),
         ("wrong-axis", w_generate_text_axis_first),
         ("best-of-all-places", w_generate_anywhere),
+        ("every-place-appended", w_generate_all_places),
         ("all-at-once", w_generate_at_once),
         ("prompt-replaced", w_generate_replaced),
         ("prompt-sized-window", w_generate_window),
