@@ -263,7 +263,7 @@ BATCH = (
     Misconception(
         "starts-not-used",
         "the pieces follow one another, wherever they should start",
-        "Row b begins at starts[b].",
+        "Row b of the inputs begins at ids[starts[b]].",
         (
             Cut(start=lambda start, size, number: number * size),
             Cut(start=lambda start, size, number: number),
@@ -280,7 +280,7 @@ BATCH = (
     Misconception(
         "first-start-only",
         "all rows begin where the first one does",
-        "Row b begins at starts[b].",
+        "Row b of the inputs begins at ids[starts[b]].",
         (lambda ids, block_size, starts: Cut()(ids, block_size, [int(starts[0])] * len(starts)),),
     ),
     Misconception(
