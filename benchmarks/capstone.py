@@ -167,6 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.capstone", description=__doc__)
     parser.add_argument("--jobs", type=int, default=1, help="runs at the same time; default: 1")
     options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
     todo = [(system, seed) for seed in SEEDS for system in SYSTEMS]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         runs = list(pool.map(kept_run, *zip(*todo, strict=True)))
