@@ -148,7 +148,7 @@ def test_the_small_model_is_causal_and_reads_all():
         (MODEL, material.w_gpt_one_head, "num_heads is not used"),
         (MODEL, material.w_gpt_no_grad, "no gradient reaches any parameter"),
         (MODEL, material.w_gpt_detached_residual, "some way through the model has no gradient"),
-        (MODEL, material.w_gpt_batch_second, "rows of a batch must not touch each other"),
+        (MODEL, material.w_gpt_batch_second, "rows must not touch each other"),
         (MODEL, material.w_gpt_no_positions, "does not know the order of its tokens"),
         (GENERATE, material.w_generate_new_only, "expected shape ("),
         (GENERATE, material.w_generate_front, "should begin with the prompts"),
