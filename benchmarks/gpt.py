@@ -2,16 +2,18 @@
 
 The chapter trains a language model for seconds. Here a larger one reads the same text for eleven
 minutes, and the chapter's own is tuned to a later president, by texts of three sizes. Then come
-spellers without encoder, trained by the recipe of the capstone. Three seeds each.
-The code is the chapter's own, read from its cells; about half an hour on one core.
+spellers without encoder, trained by the recipe of the capstone, whose results it reads.
+The code is the chapter's own, read from its cells; about 25 minutes on one core.
 A run that is done is kept in runs/, so that a second call goes on where the first was stopped.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +22,6 @@ from typing import Any
 import torch
 
 from benchmarks import capstone
-from benchmarks.capstone import kept
 from benchmarks.chapters import chapter_code
 from benchmarks.report import conditions
 from transformer_ref.files import write_json
@@ -29,16 +30,20 @@ from transformer_ref.gpt import GPT
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTER = ROOT / "book" / "gpt.ipynb"
 RESULTS = ROOT / "transformer_ref" / "assets" / "gpt" / "results.json"
+RUNS = ROOT / "runs" / "gpt"
 CELLS = ("imports", "addresses", "language-model", "go-on", "small-text", "tune")
 SPELLER_CELLS = ("imports", "letters-as-prompt")
 
 SEEDS = (0, 1, 2)
+SPELLERS = {"decoder-only": False, "prefix both ways": True}
+KEPT_SCORES = ("seed", "parameters", "seconds", "dev", "test")
 STEPS, EVERY = 5000, 250
 LARGER = {"d_model": 128, "num_layers": 3, "block": 128, "dropout": 0.1}
 SAMPLES = (0.0, 0.5, 0.8, 1.0, 1.3)
 PROMPT = "My fellow Americans"
-SHORT_STEPS, TUNING_STEPS = 600, 100  # of the chapter's model, and to tune it
-SIZES = {4_000: 150, 32_000: 300, 131_000: 600}  # characters of the small text; steps on it alone
+SHORT_STEPS = 600  # of the chapter's model, before it is tuned
+SIZES = {4_000: (50, 150), 32_000: (150, 300), 131_000: (300, 600)}
+# Characters of the small text; steps to tune, and steps from nothing.
 
 
 def long_run(code: Mapping[str, Any], steps: int = STEPS, every: int = EVERY) -> dict[str, Any]:
@@ -73,7 +78,10 @@ def samples(model: GPT, code: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def tuning_run(
-    seed: int, code: Mapping[str, Any], sizes: Mapping[int, int] = SIZES, steps: int = SHORT_STEPS
+    seed: int,
+    code: Mapping[str, Any],
+    sizes: Mapping[int, tuple[int, int]] = SIZES,
+    steps: int = SHORT_STEPS,
 ) -> dict[str, Any]:
     """Train on small texts of another president, from scratch and from the chapter's model."""
     pretrained = code["new_gpt"](seed=seed)
@@ -81,17 +89,17 @@ def tuning_run(
         pass
     bits, later = code["bits_per_character"], code["later"]
     result: dict[str, Any] = {"seed": seed, "untuned": round(bits(pretrained, later), 4)}
-    for size, steps_alone in sizes.items():
+    for size, (steps_tuned, steps_alone) in sizes.items():
         small = {"small": code["small_text"][:size], "seed": seed}
         tuned = copy.deepcopy(pretrained)
         alone = code["new_gpt"](seed=seed + 100)
-        code["tune"](tuned, steps=TUNING_STEPS, peak=0.001, every=25, **small)
+        code["tune"](tuned, steps=steps_tuned, peak=0.0006, every=25, **small)
         code["tune"](alone, steps=steps_alone, peak=0.004, every=50, **small)
         result[str(size)] = {
             "tuned": round(bits(tuned, later), 4),
             "alone": round(bits(alone, later), 4),
         }
-        print(seed, size, result, flush=True)
+        print(seed, size, result[str(size)], flush=True)
     return result
 
 
@@ -104,25 +112,52 @@ def speller_run(both_ways: bool, seed: int, limit: int | None = None) -> dict[st
     return {"seed": seed, **capstone.measure(model, training, recipe, limit)}
 
 
+def kept_path(name: str, cells: Sequence[str], made_by: object) -> Path:
+    """Where a result lies that hangs on these cells of the chapter, and on `made_by`."""
+    chapter = json.loads(CHAPTER.read_text(encoding="utf-8"))
+    sources = [cell["source"] for cell in chapter["cells"] if cell["id"] in cells[1:]]
+    digest = hashlib.sha256(repr((sources, made_by)).encode()).hexdigest()[:8]
+    return RUNS / f"{name}-{digest}.json"
+
+
+def kept(path: Path, make: Callable[[], Any]) -> Any:
+    """Read what an earlier call has computed, or compute it and keep it."""
+    if not path.exists():
+        RUNS.mkdir(parents=True, exist_ok=True)
+        write_json(path, make())
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def all_runs() -> Iterator[tuple[str, Path, Callable[[], Any]]]:
+    """Everything that is trained: its part of the results, where it is kept, what computes it."""
+    code = chapter_code(CHAPTER, CELLS)
+    yield "long", kept_path("long", CELLS, (LARGER, STEPS, SAMPLES)), partial(long_run, code)
+    for seed in SEEDS:
+        path = kept_path(f"tuning-{seed}", CELLS, (SIZES, SHORT_STEPS))
+        yield "tuning", path, partial(tuning_run, seed, code)
+    for name, both_ways in SPELLERS.items():
+        for seed in SEEDS:
+            path = kept_path(f"{name.replace(' ', '-')}-{seed}", SPELLER_CELLS, None)
+            yield name, path, partial(speller_run, both_ways, seed)
+
+
 def main() -> None:
     """Train all, print how they do, and write the results."""
     torch.set_num_threads(1)
-    code = chapter_code(CHAPTER, CELLS)
-    results: dict[str, Any] = {"prompt": PROMPT, "long": kept("gpt long", partial(long_run, code))}
-    results["tuning"] = [
-        kept(f"gpt tuning {seed}", partial(tuning_run, seed, code)) for seed in SEEDS
-    ]
-    results["spellers"] = {
-        "encoder-decoder": [capstone.kept_run(capstone.SYSTEMS[0], seed) for seed in SEEDS]
+    found: dict[str, list[Any]] = {}
+    for part, path, make in all_runs():
+        found.setdefault(part, []).append(kept(path, make))
+        print("done:", path.stem, flush=True)
+    theirs = json.loads(capstone.RESULTS.read_text(encoding="utf-8"))["runs"]
+    whole = [run for run in theirs if run["name"] == "whole"]
+    spellers = {"encoder-decoder": whole, **{name: found[name] for name in SPELLERS}}
+    scores = {
+        name: [{key: run[key] for key in KEPT_SCORES} for run in runs]
+        for name, runs in spellers.items()
     }
-    for name, both_ways in (("decoder-only", False), ("prefix both ways", True)):
-        results["spellers"][name] = []
-        for seed in SEEDS:
-            run = kept(f"gpt {name} {seed}", partial(speller_run, both_ways, seed))
-            print(name, seed, run["dev"], run["test"], flush=True)
-            results["spellers"][name].append(run)
     RESULTS.parent.mkdir(exist_ok=True)
-    write_json(RESULTS, {**results, "conditions": conditions()})
+    results = {"prompt": PROMPT, "long": found["long"][0], "tuning": found["tuning"]}
+    write_json(RESULTS, {**results, "spellers": scores, "conditions": conditions()})
     print(f"written: {RESULTS.relative_to(ROOT)}")
 
 
