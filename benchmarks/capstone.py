@@ -2,17 +2,16 @@
 
 Every model is trained three times, with three seeds, on the whole training split by one recipe,
 and reads the words of dev and test. The code is the chapter's own, read from its cells.
-About an hour on one core; ``ARGS=--jobs=2`` uses two. A run that is done is kept in runs/capstone/,
+About an hour on one core; ``ARGS=--jobs=2`` uses two. A run that is done is kept in runs/chapters/,
 so that a second call goes on where the first one was stopped.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
@@ -22,7 +21,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from benchmarks.chapters import chapter_code
+from benchmarks.chapters import chapter_code, kept
 from benchmarks.report import conditions
 from transformer_ref.data import Entry, Split, load_cmudict
 from transformer_ref.files import write_json
@@ -32,7 +31,6 @@ from transformer_ref.metrics import phoneme_error_rate, word_error_rate
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTER = ROOT / "book" / "capstone.ipynb"
 RESULTS = ROOT / "transformer_ref" / "assets" / "capstone" / "results.json"
-RUNS = ROOT / "runs" / "capstone"
 CELLS = ("imports", "align", "most-frequent", "small-speller", "lstm", "taken-away")
 
 SEEDS = (0, 1, 2)
@@ -146,18 +144,11 @@ def by_table(limit: int | None = None) -> list[dict[str, Any]]:
     return rows
 
 
-def kept(name: str, make: Callable[[], Any]) -> Any:
-    """Read what an earlier call has computed, or compute it and keep it."""
-    path = RUNS / f"{name.replace(',', '').replace(' ', '-')}.json"
-    if not path.exists():
-        RUNS.mkdir(parents=True, exist_ok=True)
-        write_json(path, make())
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def kept_run(system: System, seed: int) -> dict[str, Any]:
     """One run, computed now or before."""
-    found: dict[str, Any] = kept(f"{system.name} {seed}", lambda: run(system, seed))
+    found: dict[str, Any] = kept(
+        f"{system.name} {seed}", CHAPTER, CELLS, (system, LSTM_SIZES), lambda: run(system, seed)
+    )
     print(system.name, seed, found["dev"], found["test"], found["seconds"], "s", flush=True)
     return found
 
@@ -171,7 +162,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     todo = [(system, seed) for seed in SEEDS for system in SYSTEMS]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         runs = list(pool.map(kept_run, *zip(*todo, strict=True)))
-    tables = {"every": EVERY, "by_table": kept("by table", by_table), "runs": runs}
+    tables = {
+        "every": EVERY,
+        "by_table": kept("by table", CHAPTER, CELLS, (WIDEST, WORDS_TO_ALIGN), by_table),
+        "runs": runs,
+    }
     RESULTS.parent.mkdir(exist_ok=True)
     systems = [asdict(system) for system in SYSTEMS]
     write_json(RESULTS, {"systems": systems, **tables, "conditions": conditions()})

@@ -2,18 +2,16 @@
 
 The chapter trains a language model for seconds. Here a larger one reads the same text for eleven
 minutes, and the chapter's own is tuned to a later president, by texts of three sizes. Then come
-spellers without encoder, trained by the recipe of the capstone, whose results it reads.
+spellers without encoder, trained by the recipe of the capstone.
 The code is the chapter's own, read from its cells; about 25 minutes on one core.
-A run that is done is kept in runs/, so that a second call goes on where the first was stopped.
+A run that is done is kept in runs/chapters/, so that a second call goes on after it.
 """
 
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +20,7 @@ from typing import Any
 import torch
 
 from benchmarks import capstone
-from benchmarks.chapters import chapter_code
+from benchmarks.chapters import chapter_code, kept
 from benchmarks.report import conditions
 from transformer_ref.files import write_json
 from transformer_ref.gpt import GPT
@@ -30,7 +28,6 @@ from transformer_ref.gpt import GPT
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTER = ROOT / "book" / "gpt.ipynb"
 RESULTS = ROOT / "transformer_ref" / "assets" / "gpt" / "results.json"
-RUNS = ROOT / "runs" / "gpt"
 CELLS = ("imports", "addresses", "language-model", "go-on", "small-text", "tune")
 SPELLER_CELLS = ("imports", "letters-as-prompt")
 
@@ -112,48 +109,33 @@ def speller_run(both_ways: bool, seed: int, limit: int | None = None) -> dict[st
     return {"seed": seed, **capstone.measure(model, training, recipe, limit)}
 
 
-def kept_path(name: str, cells: Sequence[str], made_by: object) -> Path:
-    """Where a result lies that hangs on these cells of the chapter, and on `made_by`."""
-    chapter = json.loads(CHAPTER.read_text(encoding="utf-8"))
-    sources = [cell["source"] for cell in chapter["cells"] if cell["id"] in cells[1:]]
-    digest = hashlib.sha256(repr((sources, made_by)).encode()).hexdigest()[:8]
-    return RUNS / f"{name}-{digest}.json"
-
-
-def kept(path: Path, make: Callable[[], Any]) -> Any:
-    """Read what an earlier call has computed, or compute it and keep it."""
-    if not path.exists():
-        RUNS.mkdir(parents=True, exist_ok=True)
-        write_json(path, make())
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def all_runs() -> Iterator[tuple[str, Path, Callable[[], Any]]]:
-    """Everything that is trained: its part of the results, where it is kept, what computes it."""
+def all_runs() -> Iterator[tuple[str, Any]]:
+    """Everything that is trained, now or before: its part of the results, and what came out."""
     code = chapter_code(CHAPTER, CELLS)
-    yield "long", kept_path("long", CELLS, (LARGER, STEPS, SAMPLES)), partial(long_run, code)
+
+    def of_text(name: str, settings: object, make: Callable[[], Any]) -> Any:
+        return kept(f"gpt {name}", CHAPTER, CELLS, settings, make)
+
+    yield "long", of_text("long", (LARGER, STEPS, SAMPLES), partial(long_run, code))
     for seed in SEEDS:
-        path = kept_path(f"tuning-{seed}", CELLS, (SIZES, SHORT_STEPS))
-        yield "tuning", path, partial(tuning_run, seed, code)
+        make = partial(tuning_run, seed, code)
+        yield "tuning", of_text(f"tuning {seed}", (SIZES, SHORT_STEPS), make)
+    recipe = chapter_code(capstone.CHAPTER, capstone.CELLS)["RECIPE"]
     for name, both_ways in SPELLERS.items():
         for seed in SEEDS:
-            path = kept_path(f"{name.replace(' ', '-')}-{seed}", SPELLER_CELLS, None)
-            yield name, path, partial(speller_run, both_ways, seed)
+            make = partial(speller_run, both_ways, seed)
+            yield name, kept(f"gpt {name} {seed}", CHAPTER, SPELLER_CELLS, recipe, make)
 
 
 def main() -> None:
     """Train all, print how they do, and write the results."""
     torch.set_num_threads(1)
     found: dict[str, list[Any]] = {}
-    for part, path, make in all_runs():
-        found.setdefault(part, []).append(kept(path, make))
-        print("done:", path.stem, flush=True)
-    theirs = json.loads(capstone.RESULTS.read_text(encoding="utf-8"))["runs"]
-    whole = [run for run in theirs if run["name"] == "whole"]
-    spellers = {"encoder-decoder": whole, **{name: found[name] for name in SPELLERS}}
+    for part, result in all_runs():
+        found.setdefault(part, []).append(result)
+        print("done:", part, len(found[part]), flush=True)
     scores = {
-        name: [{key: run[key] for key in KEPT_SCORES} for run in runs]
-        for name, runs in spellers.items()
+        name: [{key: run[key] for key in KEPT_SCORES} for run in found[name]] for name in SPELLERS
     }
     RESULTS.parent.mkdir(exist_ok=True)
     results = {"prompt": PROMPT, "long": found["long"][0], "tuning": found["tuning"]}

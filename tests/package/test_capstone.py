@@ -6,13 +6,14 @@ import itertools
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch.nn import functional as F
 
-from benchmarks import capstone
+from benchmarks import capstone, chapters
 from benchmarks.chapters import chapter_code
 from transformer_ref.attention import MultiHeadAttention
 from transformer_ref.batching import pad_batch
@@ -197,10 +198,22 @@ def test_training_starts_at_the_loss_of_guessing_and_falls(code: dict[str, Any])
     assert list(answers) == ["cat"]
 
 
-def test_what_is_computed_is_kept(monkeypatch: Any, tmp_path: Any) -> None:
-    monkeypatch.setattr(capstone, "RUNS", tmp_path)
-    assert capstone.kept("a, b 0", lambda: {"x": 1}) == {"x": 1}
-    assert capstone.kept("a, b 0", lambda: pytest.fail("made twice")) == {"x": 1}
+def test_what_is_computed_is_kept_until_the_code_changes(monkeypatch: Any, tmp_path: Any) -> None:
+    monkeypatch.setattr(chapters, "RUNS", tmp_path)
+
+    def kept(settings: str, value: int | None, chapter: Path = capstone.CHAPTER) -> Any:
+        make = (lambda: {"x": value}) if value else lambda: pytest.fail("made twice")
+        return chapters.kept("a, b 0", chapter, capstone.CELLS, settings, make)
+
+    assert kept("one", 1) == {"x": 1}
+    assert kept("one", None) == {"x": 1}
+    assert kept("other", 2) == {"x": 2}
+    changed = tmp_path / "chapter.ipynb"
+    text = capstone.CHAPTER.read_text(encoding="utf-8")
+    changed.write_text(text.replace("epochs=2", "epochs=3"), encoding="utf-8")
+    assert kept("one", 3, changed) == {"x": 3}
+    changed.write_text(text.replace("import math", "import cmath"), encoding="utf-8")
+    assert kept("one", None, changed) == {"x": 1}, "what is imported changes nothing"
 
 
 def test_the_committed_results_are_those_of_the_script() -> None:
