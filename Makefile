@@ -86,7 +86,7 @@ capstone: $(READY) ## train the baselines and ablations of the capstone for an h
 depth: $(READY) ## train the readers of the chapter on depth for six minutes
 	@$(RUN) -m benchmarks.depth
 
-gpt: $(READY) ## train the models of the chapter on GPT for 25 minutes
+gpt: $(READY) ## train the models of the chapter on GPT for half an hour
 	@$(RUN) -m benchmarks.gpt
 
 grader-report: $(READY) ## print how often the checks are wrong, task by task

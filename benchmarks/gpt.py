@@ -3,7 +3,7 @@
 The chapter trains a language model for seconds. Here a larger one reads the same text for eleven
 minutes, and the chapter's own is tuned to a later president, by texts of three sizes. Then come
 spellers without encoder, trained by the recipe of the capstone.
-The code is the chapter's own, read from its cells; about 25 minutes on one core.
+The code is the chapter's own, read from its cells; about half an hour on one core.
 A run that is done is kept in runs/chapters/, so that a second call goes on after it.
 """
 

@@ -273,7 +273,8 @@ def install_torch(python: Path, version: str, index: str) -> None:
 def install_lock(python: Path) -> None:
     """Install everything else in the lock, and the package of the course as editable."""
     print(f"Installing the tools from {LOCK.name} ...", flush=True)
-    run_pip(python, ["install", "-r", str(LOCK)], f"what {LOCK.name} lists")
+    # The lock is whole, so there is nothing to resolve; pip would try other versions, for long.
+    run_pip(python, ["install", "--no-deps", "-r", str(LOCK)], f"what {LOCK.name} lists")
     editable = ["install", "--no-deps", "--no-build-isolation", "--quiet", "-e", str(ROOT)]
     run_pip(python, editable, "transformer_ref")
     print("Checking that everything imports ...", flush=True)
