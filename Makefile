@@ -80,14 +80,14 @@ sequences: $(READY) ## train the copying models of the chapter on sequences for 
 broken-runs: $(READY) ## train with five mistakes and without warm-up for seven minutes
 	@$(RUN) -m benchmarks.broken_runs
 
-capstone: $(READY) ## train the baselines and ablations of the capstone for an hour (ARGS=--jobs=2)
-	@$(RUN) -m benchmarks.capstone $(ARGS)
-
 depth: $(READY) ## train the readers of the chapter on depth for six minutes
 	@$(RUN) -m benchmarks.depth
 
 gpt: $(READY) ## train the models of the chapter on GPT for half an hour
 	@$(RUN) -m benchmarks.gpt
+
+capstone: $(READY) ## train the baselines and ablations of the capstone for an hour (ARGS=--jobs=2)
+	@$(RUN) -m benchmarks.capstone $(ARGS)
 
 grader-report: $(READY) ## print how often the checks are wrong, task by task
 	@$(RUN) -m transformer_ref.checks.report $(ARGS)
