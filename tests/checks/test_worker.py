@@ -125,3 +125,18 @@ def test_an_answer_that_is_plain_data():
         return text.split()
 
     assert grade("tokenizers.word_tokenize", word_tokenize).misconception == "split-only"
+
+
+def test_a_copy_that_is_stuck_is_replaced(monkeypatch, tmp_path):
+    tried, prove = tmp_path / "tried", process._prove_that_tensors_work
+
+    def stuck_once():
+        if not tried.exists():
+            tried.touch()
+            time.sleep(60)
+        prove()
+
+    monkeypatch.setattr(process, "_prove_that_tensors_work", stuck_once)
+    ended = process.run_forked(lambda send: send(b"an outcome"), seconds=10)
+    assert (ended.frames, ended.how) == ([b"an outcome"], "done")
+    assert tried.exists()

@@ -156,7 +156,7 @@ def test_nothing_of_the_solutions_and_hidden_tests_leaks(slug: str) -> None:
         assert given.source.rstrip("\n") == released(full), full.id
         assert not given.get("outputs"), full.id
         assert given.get("execution_count") is None, full.id
-    for task in tasks(source):
+    for task in tasks(source) if slug in SLUGS else []:
         assert "NotImplementedError" in released(task.cells["solution"]), task.key
         assert "check(" not in released(task.cells["hidden"]), task.key
 

@@ -30,7 +30,9 @@ import torch
 
 Send = Callable[[bytes], None]
 
-READY_SECONDS = 10.0
+# A copy that is stuck is given up soon, and another one made; the last has more time, as the
+# machine may only be busy.
+READY_SECONDS = (0.5, 0.5, 1.0, 1.0, 2.0, 10.0)
 MEMORY_BYTES = 4 << 30
 OUTPUT_BYTES = 256 << 20
 
@@ -55,6 +57,10 @@ class Ended:
 def run_forked(work: Callable[[Send], None], seconds: float) -> Ended:
     """Run `work` in a forked child.
 
+    A child is a copy of this thread alone. If another thread held a lock, that of the random
+    numbers for one, nobody gives it back there, and the child waits for ever: so it first proves
+    that it computes, and one that does not is replaced.
+
     Args:
         work: called in the child with a function that sends bytes to the caller.
         seconds: wall-clock limit from the moment the child is ready.
@@ -65,6 +71,16 @@ def run_forked(work: Callable[[Send], None], seconds: float) -> Ended:
     Raises:
         OSError: if no process can be made.
     """
+    ended = Ended()
+    for patience in READY_SECONDS:
+        ended = _run_once(work, patience, seconds)
+        if ended.how != "not ready":
+            break
+    return ended
+
+
+def _run_once(work: Callable[[Send], None], patience: float, seconds: float) -> Ended:
+    """Run `work` in one child, which has so many seconds to be ready, and then to be done."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # Python 3.12 warns of threads in the parent; the child's proof is the answer to that.
@@ -74,7 +90,7 @@ def run_forked(work: Callable[[Send], None], seconds: float) -> Ended:
         _child(work, reading, writing)
     os.close(writing)
     try:
-        return _collect(child, reading, seconds)
+        return _collect(child, reading, patience, seconds)
     finally:
         os.close(reading)
         _kill(child)
@@ -120,6 +136,7 @@ def _prove_that_tensors_work() -> None:
     with torch.inference_mode(False), torch.enable_grad():
         # Larger than the size from which torch would share the work among threads.
         x = torch.ones(256, 256, device="cpu", requires_grad=True)
+        torch.rand((), device="cpu")  # waits, if the generator was in use
         torch.softmax(x @ x, dim=-1).sum().backward()
 
 
@@ -144,13 +161,13 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _collect(child: int, reading: int, seconds: float) -> Ended:
+def _collect(child: int, reading: int, patience: float, seconds: float) -> Ended:
     """Read frames until the child is done, dies, or its time is up."""
     ended = Ended()
     buffer = bytearray()
     total = 0
     ready = False
-    deadline = time.monotonic() + READY_SECONDS
+    deadline = time.monotonic() + patience
     while True:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([reading], [], [], left)[0]:
