@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from benchmarks.chapters import chapter_code
+from benchmarks.chapters import chapter_code, thinned
 from benchmarks.report import conditions
 from transformer_ref.batching import Example, pad_batch
 from transformer_ref.data import load_cmudict
@@ -78,12 +78,6 @@ def train(
     return losses
 
 
-def thinned(losses: list[float]) -> list[float]:
-    """Means over `EVERY` steps."""
-    groups = (losses[start : start + EVERY] for start in range(0, len(losses), EVERY))
-    return [round(sum(group) / len(group), 4) for group in groups]
-
-
 def broken_run(fault: str | None, code: dict[str, Any], steps: int = STEPS) -> dict[str, Any]:
     """Train with one mistake of the chapter, or with none; say what the model says afterwards."""
     model = code["new_model"](fault)
@@ -99,7 +93,7 @@ def broken_run(fault: str | None, code: dict[str, Any], steps: int = STEPS) -> d
     return {
         "fault": fault,
         "first": round(losses[0], 3),
-        "losses": thinned(losses),
+        "losses": thinned(losses, EVERY),
         "per": round(rates["per"], 4),
         "wer": round(rates["wer"], 4),
         "said": {word: " ".join(phonemes[:12]) for word, phonemes in said.items()},
@@ -122,7 +116,7 @@ def warm_up_run(norm: str, warm_up: int, seed: int, steps: int = WARM_UP_STEPS) 
         return PEAK * min(1.0, step / warm_up, (max(WARM_UPS) / step) ** 0.5)
 
     losses = train(model, loss_of_batch, rate_at, steps, seed)
-    return {"norm": norm, "warm_up": warm_up, "seed": seed, "losses": thinned(losses)}
+    return {"norm": norm, "warm_up": warm_up, "seed": seed, "losses": thinned(losses, EVERY)}
 
 
 def main() -> None:

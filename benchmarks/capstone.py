@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from benchmarks.chapters import chapter_code, kept
+from benchmarks.chapters import chapter_code, kept, thinned
 from benchmarks.report import conditions
 from transformer_ref.data import Entry, Split, load_cmudict
 from transformer_ref.files import write_json
@@ -92,7 +92,7 @@ def measure(
     return {
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "seconds": round(time.process_time() - start),
-        "losses": thinned(losses),
+        "losses": thinned(losses, EVERY),
         **{split: scores(answers, splits[split]) for split in ("dev", "test")},
     }
 
@@ -105,12 +105,6 @@ def scores(answers: Mapping[str, Sequence[str]], entries: Sequence[Entry]) -> di
         "per": round(phoneme_error_rate(said, variants), 5),
         "wer": round(word_error_rate(said, variants), 5),
     }
-
-
-def thinned(losses: Sequence[float]) -> list[float]:
-    """Means over `EVERY` steps."""
-    groups = (losses[start : start + EVERY] for start in range(0, len(losses), EVERY))
-    return [round(sum(group) / len(group), 4) for group in groups]
 
 
 def run(system: System, seed: int, limit: int | None = None) -> dict[str, Any]:

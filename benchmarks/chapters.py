@@ -56,3 +56,9 @@ def kept(
         RUNS.mkdir(parents=True, exist_ok=True)
         write_json(path, make())
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def thinned(losses: Sequence[float], every: int) -> list[float]:
+    """Means over `every` steps."""
+    groups = (losses[start : start + every] for start in range(0, len(losses), every))
+    return [round(sum(group) / len(group), 4) for group in groups]

@@ -1010,6 +1010,11 @@ def begins_with_the_prompt(case: Case, values: Values) -> str | None:
 
 MODULE = "transformer_ref.gpt"
 HERE = "transformer_ref.checks.gpt"
+WRITERS = (
+    f"{MODULE}.generate",
+    "transformer_ref.decoding.extend",
+    *(f"{HERE}.{name}" for name in ("generate", "generate_long")),
+)
 # By their constructors: to look for what they call in C takes three times as long.
 WHOLE = (
     "torch.nn.functional.multi_head_attention_forward",
@@ -1095,11 +1100,7 @@ TASKS: tuple[Task, ...] = (
         reference=generate,
         cases=generate_cases,
         properties=(begins_with_the_prompt,),
-        forbidden=(
-            f"{MODULE}.generate",
-            "transformer_ref.decoding.extend",
-            *(f"{HERE}.{name}" for name in ("generate", "generate_long")),
-        ),
+        forbidden=WRITERS,
         misconceptions=mistakes.GENERATE,
         makers={"model": MODEL},
     ),
@@ -1133,11 +1134,7 @@ TASKS: tuple[Task, ...] = (
         reference=generate_long,
         cases=window_cases,
         properties=(begins_with_the_prompt,),
-        forbidden=(
-            f"{MODULE}.generate",
-            "transformer_ref.decoding.extend",
-            *(f"{HERE}.{name}" for name in ("generate", "generate_long")),
-        ),
+        forbidden=WRITERS,
         misconceptions=mistakes.WINDOW,
         makers={"model": MODEL},
     ),
