@@ -1,0 +1,1 @@
+"""Experiments: what chapters measure and train, one module for each, run by a make target."""
