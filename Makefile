@@ -1,7 +1,7 @@
 # Everything that is done with this repository; `make help` lists it.
 #
 #   PYTHON=python3.13        the Python that makes the environment (3.11 to 3.14)
-#   TORCH_INDEX=https://...  a package index for torch, to choose a CPU or a CUDA build
+#   TORCH_INDEX=cpu          the build of torch: cpu, cu130 and so on, or a package index
 #   DATA=folder              where `make multi30k` finds train.de, train.en and so on
 #   PORT=8000                where `make serve` serves the site
 
@@ -21,12 +21,12 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TORCH_INDEX
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve test lab format notebooks exercises lint lock train bench \
-        multi30k sequences broken-runs depth gpt capstone grader-report mutation linkcheck clean
+.PHONY: help setup book serve test lab format notebooks notebooks-elsewhere exercises lint \
+        lock train bench multi30k one-core sequences broken-runs depth gpt capstone grader-report mutation linkcheck clean
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
-	@awk -F ":.*## " "/^[a-z0-9-]+:.*## / { printf \"  %-15s %s\\n\", \$$1, \$$2 }" $(MAKEFILE_LIST)
+	@awk -F ":.*## " "/^[a-z0-9-]+:.*## / { printf \"  %-20s %s\\n\", \$$1, \$$2 }" $(MAKEFILE_LIST)
 
 # Written last by the bootstrap, so that a half-made environment is never taken for a good one.
 $(READY): requirements.lock pyproject.toml
@@ -43,7 +43,7 @@ serve: book ## serve the built site on http://localhost:8000 (PORT=...)
 test: $(READY) ## run all tests, or some: make test STAGES="lint package"
 	@$(RUN) -m tools.run_tests $(STAGES)
 
-lab: $(READY) ## copy new exercises into my-work/ and open JupyterLab there
+lab: $(READY) ## copy new exercises into my-work/, open JupyterLab (ARGS=--update renews old ones)
 	@$(RUN) -m tools.lab $(ARGS)
 
 format: $(READY) ## format the code and normalise the notebooks
@@ -53,6 +53,9 @@ format: $(READY) ## format the code and normalise the notebooks
 
 notebooks: $(READY) ## run chapters and solutions and keep their outputs (ARGS=book/x.ipynb)
 	@$(RUN) -m tools.notebooks execute $(ARGS)
+
+notebooks-elsewhere: $(READY) ## compare the notebooks' outputs as on two other processors (ARGS=book/x.ipynb)
+	@$(RUN) -m tools.elsewhere $(ARGS)
 
 exercises: $(READY) ## make exercises/ from solutions/
 	@$(RUN) -m tools.exercises $(ARGS)
@@ -73,6 +76,9 @@ bench: $(READY) ## measure speed against peers and write the results
 
 multi30k: $(READY) ## train German to English for an hour and write the scores (DATA=folder)
 	@$(RUN) -m benchmarks.multi30k $(if $(DATA),--data "$(DATA)") $(ARGS)
+
+one-core: $(READY) ## time attention, an LSTM and the fused kernel on one core for half a minute
+	@$(RUN) -m benchmarks.one_core
 
 sequences: $(READY) ## train the copying models of the chapter on sequences for five minutes
 	@$(RUN) -m benchmarks.sequences

@@ -9,8 +9,6 @@ A file is replaced in one step and only where it differs, so a second run change
 
 import argparse
 import filecmp
-import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +17,8 @@ from nbgrader.converters import GenerateAssignment, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import find_all_files
 from traitlets.config.loader import Config, PyFileConfigLoader
+
+from transformer_ref.files import whole_file
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -72,9 +72,8 @@ def put_in_place(source: Path, target: Path) -> None:
         target.unlink()
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.new")
-    shutil.copyfile(source, temporary)
-    os.replace(temporary, target)
+    with whole_file(target) as file:
+        file.write(source.read_bytes())
 
 
 def assignments(folder: Path) -> set[str]:

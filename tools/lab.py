@@ -1,19 +1,89 @@
 """Copy the exercises into my-work/ and open JupyterLab there: `python -m tools.lab`.
 
 A file that is in my-work/ already is never overwritten, whatever has become of the exercise.
+An exercise that has changed since it was copied is named, and `--update` makes the new one in a
+file of its own beside the old one, with the answers in it.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from mdit_py_plugins.anchors.index import slugify
+from nbformat import NotebookNode
+
+from tools import notebooks
+
 ROOT = Path(__file__).resolve().parent.parent
+WORK = "my-work"
 SKIPPED = frozenset({".ipynb_checkpoints", "__pycache__"})
+
+# In the metadata of a copied notebook: which state of the exercise it was made from.
+RELEASE = "course_release"
+# What stands in an exercise where an answer is to come.
+UNSOLVED = 'raise NotImplementedError("Not done yet'
+CHAPTER_LINK = re.compile(
+    r"\]\(\.\./\.\./book/(?P<page>[\w/]+)\.(?P<kind>ipynb|md)(?:#(?P<at>[\w-]+))?\)"
+)
+
+
+# --- a copy of an exercise ------------------------------------------------------------------------
+
+
+def working_link(found: re.Match[str]) -> str:
+    """Return a link to a chapter as JupyterLab can follow it.
+
+    It leads to the page of the built site, where there is one: Jupyter serves the site under
+    /static.
+    Otherwise it leads to the chapter's notebook or to the module that a page of the reference
+    describes.
+    JupyterLab has ids of its own for headings, so a section is named by its cell.
+    """
+    page, kind, at = found["page"], found["kind"], found["at"]
+    fragment = f"#{at}" if at else ""
+    if (ROOT / "_build" / "html" / "book" / f"{page}.html").exists():
+        return f"](/static/book/{page}.html{fragment})"
+    if page.startswith("api/"):
+        return f"](../../transformer_ref/{page.removeprefix('api/')}.py)"
+    if kind == "ipynb" and at:
+        fragment = f"#cell-id={cell_with_heading(ROOT / 'book' / f'{page}.ipynb', at)}"
+    return f"](../../book/{page}.{kind}{fragment})"
+
+
+def cell_with_heading(chapter: Path, slug: str) -> str:
+    """Return the id of the cell that holds a heading.
+
+    Raises:
+        ValueError: the chapter has no such heading.
+    """
+    for cell in notebooks.read(chapter).cells:
+        if cell.cell_type == "markdown":
+            headings = re.findall(r"^#+ +(.+)$", cell.source, re.MULTILINE)
+            if slug in map(slugify, headings):
+                return str(cell.id)
+    raise ValueError(f"{chapter.name} has no heading with the anchor #{slug}")
+
+
+def release_of(exercise: Path) -> str:
+    """Return a name for the present state of an exercise."""
+    return hashlib.sha256(exercise.read_bytes()).hexdigest()[:16]
+
+
+def student_copy(exercise: Path) -> NotebookNode:
+    """Return an exercise as it goes to my-work/: its links work there, its release is in it."""
+    notebook = notebooks.read(exercise)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = CHAPTER_LINK.sub(working_link, cell.source)
+    notebook.metadata[RELEASE] = release_of(exercise)
+    return notebook
 
 
 def copy_new(source: Path, target: Path) -> list[Path]:
@@ -38,25 +108,125 @@ def copy_new(source: Path, target: Path) -> list[Path]:
         if path.is_dir() or SKIPPED & set(name.parts) or os.path.lexists(target / name):
             continue
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        temporary = (target / name).with_name(f".{name.name}.new")
-        shutil.copyfile(path, temporary)
-        temporary.replace(target / name)
+        if path.suffix == ".ipynb":
+            notebooks.write(target / name, student_copy(path))
+        else:
+            temporary = (target / name).with_name(f".{name.name}.new")
+            shutil.copyfile(path, temporary)
+            temporary.replace(target / name)
         copied.append(name)
     return copied
+
+
+# --- an exercise that has changed -----------------------------------------------------------------
+
+
+def marks(cell: NotebookNode) -> NotebookNode:
+    """Return nbgrader's metadata of a cell, empty where there is none."""
+    return cell.metadata.get("nbgrader") or NotebookNode()
+
+
+def has_changed(mine: Path, exercise: Path) -> bool:
+    """Say whether an exercise has changed since a student's notebook was made from it.
+
+    A notebook that does not say from which release it is has the cells that cannot be edited.
+    """
+    notebook = notebooks.read(mine)
+    if RELEASE in notebook.metadata:
+        return bool(notebook.metadata[RELEASE] != release_of(exercise))
+    here = {marks(cell).get("grade_id"): cell.source for cell in notebook.cells}
+    locked = [cell for cell in notebooks.read(exercise).cells if marks(cell).get("locked")]
+    return any(here.get(marks(cell).grade_id) != cell.source for cell in locked)
+
+
+def with_answers(new: NotebookNode, old: NotebookNode) -> NotebookNode:
+    """Put the work in an older notebook into a new one.
+
+    Args:
+        new: the exercise as it is now; changed in place.
+        old: the student's notebook. An answer that was split is in several cells of one name.
+
+    Returns:
+        The new notebook. It has the answers, what the student wrote in the cells that are free,
+        and the cells that the student added, behind the cells that they stood behind.
+    """
+    place = {cell.id: index for index, cell in enumerate(new.cells)}
+    named = {marks(cell).get("grade_id"): cell for cell in new.cells if marks(cell)}
+    answers: dict[str, list[str]] = {}
+    own: list[tuple[int, NotebookNode]] = []
+    at = 0
+    for cell in old.cells:
+        name = str(marks(cell).get("grade_id"))
+        at = place.get(named[name].id if name in named else cell.get("id"), at)
+        counterpart = new.cells[at]
+        if name in named or cell.get("id") in place:
+            if marks(counterpart).get("solution") and UNSOLVED not in cell.source:
+                answers.setdefault(name, []).append(cell.source)
+            elif cell.cell_type == "code" and not marks(counterpart):
+                counterpart.source = cell.source
+        elif "id" in cell and not marks(cell) and not notebooks.has_readable_id(cell):
+            own.append((at, cell))
+    for name, sources in answers.items():
+        named[name].source = "\n\n\n".join(sources)
+    for index, cell in reversed(own):
+        new.cells.insert(index + 1, cell)
+    return new
+
+
+def report_changes(exercises: Path, work: Path, update: bool) -> None:
+    """Say which exercises have changed; on request make the new ones beside the old."""
+    changed = False
+    for exercise in sorted(exercises.glob("*/*.ipynb")):
+        mine = work / exercise.relative_to(exercises)
+        new = mine.with_name(f"{mine.stem}-updated.ipynb")
+        try:
+            if not has_changed(mine, exercise):
+                continue
+            if not new.exists() and update:
+                notebooks.write(new, with_answers(student_copy(exercise), notebooks.read(mine)))
+        except (OSError, ValueError) as error:
+            print(f"Not compared with the exercise: {error}")
+            continue
+        changed = True
+        names = f"{WORK}/{mine.relative_to(work)}"
+        if new.exists():
+            print(f"{names} has changed since you started. {new.name} beside it is the new one,")
+            print(f"  with your answers: look through it, and hand it in as {mine.name}.")
+        else:
+            print(f"{names} has changed since you started.")
+    if changed and not update:
+        print(
+            "`make lab ARGS=--update` makes the new ones beside yours, with your answers in them."
+        )
+
+
+# --- the command line -----------------------------------------------------------------------------
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; replaces this process by JupyterLab."""
     parser = argparse.ArgumentParser(prog="python -m tools.lab", description=__doc__)
     parser.add_argument("--copy-only", action="store_true", help="do not open JupyterLab")
+    parser.add_argument(
+        "--update", action="store_true", help="make exercises that changed beside your own"
+    )
     options, rest = parser.parse_known_args(arguments)
-    work = ROOT / "my-work"
+    work = ROOT / WORK
     copied = copy_new(ROOT / "exercises", work)
-    print(f"{len(copied)} new files in {work.name}/; what was there already is as you left it.")
+    print(f"{len(copied)} new files in {WORK}/; what was there already is as you left it.")
+    report_changes(ROOT / "exercises", work, options.update)
     if options.copy_only:
         return 0
-    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={work}", *rest]
+    # The root is the repository, so that links to the chapters open.
+    command = [
+        *(sys.executable, "-m", "jupyterlab"),
+        f"--ServerApp.root_dir={ROOT}",
+        f"--LabApp.default_url=/lab/tree/{WORK}",
+        f"--ServerApp.extra_static_paths={ROOT / '_build' / 'html'}",
+        *rest,
+    ]
     os.chdir(work)
+    sys.stdout.flush()
     os.execv(sys.executable, command)
 
 

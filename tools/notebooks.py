@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import re
+import runpy
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +28,8 @@ import nbformat
 import yaml
 from nbformat import NotebookNode
 
+from transformer_ref.files import write_text
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("book", "solutions", "exercises")
 
@@ -37,7 +40,9 @@ EXECUTION_ENVIRONMENT = {
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     "PYTHONHASHSEED": "0",
 }
-CELL_TIMEOUT = 300
+# The limits stand with the checks. They are read by path, as to import the package loads torch.
+LIMITS = runpy.run_path(str(ROOT / "transformer_ref" / "checks" / "limits.py"))
+CELL_TIMEOUT = int(LIMITS["NOTEBOOK_CELL_SECONDS"])
 
 NOTEBOOK_METADATA = {
     "kernelspec": {
@@ -126,15 +131,7 @@ def write(path: Path, notebook: NotebookNode) -> bool:
     text = dumps(notebook)
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return False
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        Path(temporary).chmod(path.stat().st_mode if path.exists() else 0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_text(path, text)
     return True
 
 

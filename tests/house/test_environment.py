@@ -110,7 +110,7 @@ ERROR: No matching distribution found for torch==2.13.0
     ids=["network", "wheel", "disk", "other"],
 )
 def test_a_failed_pip_is_explained(output: str, expected: str) -> None:
-    assert expected in environment.explain_pip_failure(output, "torch==2.13.0")
+    assert expected in environment.explain_failure(output, "torch==2.13.0")
 
 
 def test_a_real_pip_without_network_ends_in_the_message(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,23 +2,61 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import nbformat
 import pytest
+from mdit_py_plugins.anchors.index import slugify
+from nbformat import NotebookNode
 
-from tools import lab
+from tools import lab, notebooks
+
+ROOT = lab.ROOT
+STUB = 'def f():\n    raise NotImplementedError("Not done yet: put your code here.")'
+TOKEN = "for-the-test"
+
+
+def cell(kind: str, name: str, source: str, **marks: object) -> NotebookNode:
+    """A cell of an exercise; with marks it is one of nbgrader's."""
+    made = nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell
+    metadata = {"nbgrader": {"grade_id": name, **marks}} if marks else {}
+    return made(source, id=name, metadata=metadata)
+
+
+def exercise(check: str = "check(f)", stub: str = STUB) -> NotebookNode:
+    """An exercise with one task."""
+    return nbformat.v4.new_notebook(
+        cells=[
+            cell("markdown", "f-task", "Write `f`."),
+            cell("code", "f-solution", stub, solution=True, locked=False),
+            cell("code", "f-try", "f()"),
+            cell("code", "f-check", check, solution=False, locked=True, grade=True),
+        ]
+    )
 
 
 @pytest.fixture
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The root of a course with one exercise, its figure and what Jupyter left beside it."""
-    for name in ("attention/attention.ipynb", "attention/figure.svg"):
-        path = tmp_path / "exercises" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"released {name}")
-    checkpoint = tmp_path / "exercises/attention/.ipynb_checkpoints/attention-checkpoint.ipynb"
-    checkpoint.parent.mkdir()
-    checkpoint.write_text("old")
+    folder = tmp_path / "exercises" / "attention"
+    (folder / ".ipynb_checkpoints").mkdir(parents=True)
+    nbformat.write(exercise(), folder / "attention.ipynb")
+    (folder / "figure.svg").write_text("a figure")
+    (folder / ".ipynb_checkpoints" / "attention-checkpoint.ipynb").write_text("old")
     monkeypatch.setattr(lab, "ROOT", tmp_path)
     return tmp_path
 
@@ -27,17 +65,20 @@ def test_the_first_run_copies_everything(course: Path) -> None:
     assert lab.main(["--copy-only"]) == 0
     work = course / "my-work" / "attention"
     assert {path.name for path in work.iterdir()} == {"attention.ipynb", "figure.svg"}
-    assert (work / "attention.ipynb").read_text() == "released attention/attention.ipynb"
+    copied = notebooks.read(work / "attention.ipynb")
+    assert copied.cells == exercise().cells
+    assert (work / "figure.svg").read_text() == "a figure"
 
 
 def test_a_students_file_is_never_overwritten(course: Path) -> None:
     lab.main(["--copy-only"])
     mine = course / "my-work/attention/attention.ipynb"
     mine.write_text("my answer")
-    (course / "exercises/attention/attention.ipynb").write_text("a newer release")
+    nbformat.write(exercise("newer(f)"), course / "exercises/attention/attention.ipynb")
     (course / "exercises/masking").mkdir()
-    (course / "exercises/masking/masking.ipynb").write_text("new")
+    nbformat.write(exercise(), course / "exercises/masking/masking.ipynb")
     assert lab.copy_new(course / "exercises", course / "my-work") == [Path("masking/masking.ipynb")]
+    assert lab.main(["--copy-only", "--update"]) == 0
     assert mine.read_text() == "my answer"
 
 
@@ -59,3 +100,211 @@ def test_a_link_of_the_student_is_left_alone(course: Path) -> None:
 def test_missing_exercises_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="expected the released exercises"):
         lab.copy_new(tmp_path / "exercises", tmp_path / "my-work")
+
+
+# --- an exercise that changed ---------------------------------------------------------------------
+
+
+def start_and_answer(course: Path) -> Path:
+    """A student begins: an answer in two cells, a cell of one's own, a note, another try."""
+    lab.main(["--copy-only"])
+    mine = course / "my-work/attention/attention.ipynb"
+    notebook = notebooks.read(mine)
+    solution = notebook.cells[1]
+    solution.source = "def f():\n    return g()"
+    helper = cell("code", "0a1b2c3d", "def g():\n    return 1", solution=True)
+    helper.metadata.nbgrader.grade_id = "f-solution"
+    notebook.cells.insert(1, helper)
+    notebook.cells.insert(3, nbformat.v4.new_code_cell("mine = 3"))
+    notebook.cells[4].source = "f() + mine"
+    notebook.cells.append(nbformat.v4.new_markdown_cell("A note."))
+    nbformat.write(notebook, mine)
+    return mine
+
+
+def test_nothing_is_said_while_the_exercise_is_the_same(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = start_and_answer(course)
+    before = mine.read_bytes()
+    assert lab.main(["--copy-only", "--update"]) == 0
+    assert "changed" not in capsys.readouterr().out
+    assert mine.read_bytes() == before
+    assert [path.name for path in mine.parent.glob("*.ipynb")] == ["attention.ipynb"]
+
+
+@pytest.mark.parametrize("knows_its_release", [True, False])
+def test_an_exercise_that_changed_is_named_and_made_beside_the_old_one(
+    course: Path, knows_its_release: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = start_and_answer(course)
+    if not knows_its_release:
+        notebook = notebooks.read(mine)
+        del notebook.metadata[lab.RELEASE]
+        nbformat.write(notebook, mine)
+    before = mine.read_bytes()
+    newer = exercise("newer(f)")
+    newer.cells.insert(0, cell("markdown", "introduction", "New."))
+    nbformat.write(newer, course / "exercises/attention/attention.ipynb")
+
+    assert lab.main(["--copy-only"]) == 0
+    said = capsys.readouterr().out
+    assert "my-work/attention/attention.ipynb has changed" in said
+    assert "make lab ARGS=--update" in said
+    assert not (mine.parent / "attention-updated.ipynb").exists()
+
+    assert lab.main(["--copy-only", "--update"]) == 0
+    assert "attention-updated.ipynb beside it is the new one" in capsys.readouterr().out
+    assert mine.read_bytes() == before
+    updated = notebooks.read(mine.parent / "attention-updated.ipynb")
+    nbformat.validate(updated)
+    assert [each.source for each in updated.cells] == [
+        "New.",
+        "Write `f`.",
+        "def g():\n    return 1\n\n\ndef f():\n    return g()",
+        "mine = 3",
+        "f() + mine",
+        "newer(f)",
+        "A note.",
+    ]
+
+    # What the student does there is safe as well, and the new file is up to date.
+    (mine.parent / "attention-updated.ipynb").write_text("more work")
+    assert lab.main(["--copy-only", "--update"]) == 0
+    assert (mine.parent / "attention-updated.ipynb").read_text() == "more work"
+    nbformat.write(updated, mine)
+    capsys.readouterr()
+    lab.main(["--copy-only"])
+    assert "changed" not in capsys.readouterr().out
+
+
+def test_a_task_without_an_answer_has_the_new_stub(course: Path) -> None:
+    lab.main(["--copy-only"])
+    stub = STUB.replace("f()", "f(x)")
+    nbformat.write(exercise(stub=stub), course / "exercises/attention/attention.ipynb")
+    lab.main(["--copy-only", "--update"])
+    updated = notebooks.read(course / "my-work/attention/attention-updated.ipynb")
+    assert updated.cells[1].source == stub
+
+
+# --- links, with a Jupyter server -----------------------------------------------------------------
+
+
+@dataclass
+class Server:
+    """JupyterLab as `make lab` starts it."""
+
+    root: Path
+    address: str
+
+    def get(self, path: str) -> tuple[int, bytes, str]:
+        """Status, body, and where redirections led."""
+        request = urllib.request.Request(
+            self.address + path, headers={"Authorization": f"token {TOKEN}"}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read(), answer.url.removeprefix(self.address)
+        except urllib.error.HTTPError as error:
+            return error.code, b"", path
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server in a copy of the course, in which the page of one chapter is built."""
+    root = tmp_path_factory.mktemp("course").resolve()
+    for folder in ("tools", "exercises", "book", "transformer_ref"):
+        ignored = shutil.ignore_patterns("__pycache__", "assets")
+        shutil.copytree(ROOT / folder, root / folder, ignore=ignored)
+    (root / "_build/html/book").mkdir(parents=True)
+    (root / "_build/html/book/attention.html").write_text("<h2 id='x'>built</h2>")
+    port = free_port()
+    options = [f"--ServerApp.port={port}", "--no-browser", f"--IdentityProvider.token={TOKEN}"]
+    with (root / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tools.lab", *options, "--allow-root"],
+            cwd=root,
+            env={**os.environ, "JUPYTER_CONFIG_DIR": str(root / "config")},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            made = Server(root, f"http://127.0.0.1:{port}")
+            wait_for(made, process)
+            yield made
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+
+
+def wait_for(server: Server, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(600):
+        assert process.poll() is None, (server.root / "log").read_text()
+        try:
+            server.get("/api")
+        except (urllib.error.URLError, TimeoutError):
+            time.sleep(0.1)
+        else:
+            return
+    pytest.fail("no answer within a minute: " + (server.root / "log").read_text())
+
+
+def links() -> list[tuple[str, str]]:
+    """All links of all exercises that lead to another file: the exercise and the target."""
+    return [
+        (path.parent.name, target)
+        for path in sorted(ROOT.glob("exercises/*/*.ipynb"))
+        for each in notebooks.read(path).cells
+        if each.cell_type == "markdown"
+        for target in re.findall(r"\]\(([^)\s]+)\)", each.source)
+        if "://" not in target
+    ]
+
+
+def test_jupyterlab_opens_in_my_work(server: Server) -> None:
+    status, _, place = server.get("/")
+    assert (status, place.split("?")[0]) == (200, "/lab/tree/my-work")
+    status, body, _ = server.get("/api/contents/my-work/attention/attention.ipynb?content=0")
+    assert status == 200
+    assert json.loads(body)["path"] == "my-work/attention/attention.ipynb"
+
+
+def test_every_link_leads_to_its_section(server: Server) -> None:
+    """Where JupyterLab goes for a link: a path from the notebook's folder, or from the root."""
+    given = links()
+    assert len(given) > 100
+    working = [
+        (slug, target)
+        for slug in sorted({slug for slug, _ in given})
+        for each in notebooks.read(server.root / f"my-work/{slug}/{slug}.ipynb").cells
+        if each.cell_type == "markdown"
+        for target in re.findall(r"\]\(([^)\s]+)\)", each.source)
+        if "://" not in target
+    ]
+    assert len(working) == len(given)
+    opened = {}
+    for (slug, released), (_, target) in zip(given, working, strict=True):
+        path, _, fragment = target.partition("#")
+        anchor = released.partition("#")[2]
+        if "book/attention.ipynb" in released:
+            assert (path, fragment) == ("/static/book/attention.html", anchor)
+            assert server.get(path)[:2] == (200, b"<h2 id='x'>built</h2>")
+            continue
+        full = os.path.normpath(f"my-work/{slug}/{path}")
+        if full not in opened:
+            status, body, _ = server.get(f"/api/contents/{urllib.parse.quote(full)}")
+            assert status == 200, f"{target} in {slug}"
+            opened[full] = json.loads(body)["content"]
+        if not anchor:
+            assert not fragment
+            continue
+        kind, _, cell_id = fragment.partition("=")
+        assert kind == "cell-id"
+        (found,) = [each for each in opened[full]["cells"] if each["id"] == cell_id]
+        assert anchor in map(slugify, re.findall(r"^#+ +(.+)$", found["source"], re.MULTILINE))

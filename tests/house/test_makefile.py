@@ -50,4 +50,4 @@ def test_continuous_integration_runs_the_command_of_the_readme() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
     steps = workflow["jobs"]["test"]["steps"]
     assert [step["run"] for step in steps if "run" in step] == [".ci/run"]
-    assert workflow["jobs"]["test"]["strategy"]["matrix"]["python"] == ["3.11", "3.13"]
+    assert workflow["jobs"]["test"]["strategy"]["matrix"]["python"] == ["3.11", "3.13", "3.14"]

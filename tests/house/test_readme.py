@@ -79,7 +79,7 @@ def test_the_score_on_multi30k_is_that_of_its_results():
 def test_the_model_is_read_in_an_evening():
     lines = {path.stem: lines_of_code(path) for path in (ROOT / "transformer_ref").glob("*.py")}
     model = sum(lines[name] for name in MODEL)
-    assert model <= 900
+    assert model <= 1030
     assert f"about {round(model, -2):,} lines of code" in README
     assert f"the command line it is about {round(sum(lines.values()), -2):,}" in README
 

@@ -1,21 +1,23 @@
-"""`make test` runs every stage, adds them up, and never takes a missing browser for a pass."""
+"""`make test` runs every stage, adds them up, and says at both ends which one it left out."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import coverage
 import pytest
 
 from tools import chromium, run_tests
 from tools.run_tests import Stage
 
+REAL_STAGES = run_tests.STAGES
 PASSES = ("-c", "print('fine')")
 FAILS = ("-c", "raise SystemExit(3)")
 
 
 @pytest.fixture(autouse=True)
 def no_real_stages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the stages by quick ones; the browser stage has nothing to drive."""
+    """Replace the stages by quick ones; no browser is here, and none can be had."""
     stages = (
         Stage("good", (PASSES,)),
         Stage("bad", (FAILS, PASSES)),
@@ -23,7 +25,7 @@ def no_real_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(run_tests, "STAGES", stages)
     monkeypatch.setattr(chromium, "find", lambda: None)
-    monkeypatch.setattr(chromium, "install", lambda: pytest.fail("must not install"))
+    monkeypatch.setattr(chromium, "fetch", lambda ci: None)
 
 
 def words(text: str) -> dict[str, str]:
@@ -35,7 +37,7 @@ def words(text: str) -> dict[str, str]:
 def test_every_stage_runs_after_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
     assert run_tests.main([], {}) == 1
     shown = words(capfd.readouterr().out)
-    assert shown == {"good": "passed", "bad": "FAILED", "browser": "NOT RUN", "all": ""}
+    assert shown == {"good": "passed", "bad": "FAILED", "browser": "left out", "all": ""}
 
 
 def test_every_command_of_a_stage_runs_after_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
@@ -47,29 +49,91 @@ def test_all_passed_is_zero() -> None:
     assert run_tests.main(["good"], {}) == 0
 
 
-def test_a_missing_browser_is_an_error_that_says_what_to_do(
+def test_a_browser_that_cannot_be_had_is_left_out_at_the_top_and_in_the_summary(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    assert run_tests.main(["good", "browser"], {}) == 1
-    assert "apt-get install chromium" in capfd.readouterr().out
+    assert run_tests.main(["good", "browser"], {}) == 0
+    shown = capfd.readouterr().out
+    top, summary = shown.split("=== good ===")[0], shown.split("=== summary ===")[1]
+    for part in (top, summary):
+        assert "The stage browser is left out." in part
+        assert "apt-get install chromium" in part
+    assert words(shown)["browser"] == "left out"
 
 
-def test_a_browser_left_out_on_purpose_is_not(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run_tests.main(["good", "browser"], {"SKIP_BROWSER": "1"}) == 0
+def test_a_browser_is_fetched_before_the_first_stage(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fetch(ci: bool) -> Path:
+        print(f"fetching, ci={ci}")
+        return Path("/usr/bin/chromium")
+
+    monkeypatch.setattr(chromium, "fetch", fetch)
+    assert run_tests.main(["good", "browser"], {}) == 0
+    shown = capfd.readouterr().out
+    assert "fetching, ci=False" in shown.split("=== good ===")[0]
+    assert words(shown)["browser"] == "passed"
+    assert run_tests.main(["good", "browser"], {"CI": "true"}) == 0
+    assert "fetching, ci=True" in capfd.readouterr().out
+
+
+def test_a_browser_that_is_there_is_not_fetched(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(chromium, "find", lambda: Path("/usr/bin/chromium"))
+    monkeypatch.setattr(chromium, "fetch", lambda ci: pytest.fail("must not fetch"))
+    assert run_tests.main(["browser"], {}) == 0
+    assert words(capfd.readouterr().out)["browser"] == "passed"
+
+
+def test_in_ci_a_browser_that_cannot_be_had_fails_at_once(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert run_tests.main(["good", "browser"], {"CI": "true"}) == 1
+    shown = capfd.readouterr().out
+    assert "apt-get install chromium" in shown
+    assert "=== good ===" not in shown
+
+
+@pytest.mark.parametrize("environ", [{}, {"CI": "true"}], ids=["here", "ci"])
+def test_a_browser_left_out_on_purpose_is_not_looked_for(
+    environ: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(chromium, "find", lambda: pytest.fail("must not look"))
+    assert run_tests.main(["good", "browser"], {**environ, "SKIP_BROWSER": "1"}) == 0
     assert words(capfd.readouterr().out)["browser"] == "left out"
 
 
-def test_in_ci_the_browser_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    there: list[Path] = []
+def test_stages_without_a_browser_do_not_look_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chromium, "find", lambda: pytest.fail("must not look"))
+    assert run_tests.main(["good"], {}) == 0
 
-    def install() -> bool:
-        there.append(Path("/usr/bin/chromium"))
-        return True
 
-    monkeypatch.setattr(chromium, "install", install)
-    monkeypatch.setattr(chromium, "find", lambda: there[0] if there else None)
-    assert run_tests.main(["browser"], {"CI": "true"}) == 0
-    assert there
+def test_a_wrong_chromium_is_named_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def find() -> Path:
+        raise ValueError("CHROMIUM: no program 'x', expected the path of a Chromium")
+
+    monkeypatch.setattr(chromium, "find", find)
+    with pytest.raises(SystemExit):
+        run_tests.main(["good", "browser"], {})
+    assert "CHROMIUM: no program 'x'" in capsys.readouterr().err
+
+
+def test_the_package_and_the_checks_are_each_held_to_a_share_of_their_lines() -> None:
+    commands = {stage.name: stage.commands[0] for stage in REAL_STAGES}
+    assert "--cov=transformer_ref" in commands["package"]
+    assert "--cov=transformer_ref/checks" in commands["checks"]
+    (file,) = [word for word in commands["checks"] if word.startswith("--cov-config=")]
+    package = coverage.Coverage(config_file="pyproject.toml")
+    checks = coverage.Coverage(config_file=file.removeprefix("--cov-config="))
+    assert package.get_option("report:fail_under") >= 95
+    assert checks.get_option("report:fail_under") >= 95
+    assert package.get_option("run:omit") == ["transformer_ref/checks/*"]
+    assert not checks.get_option("run:omit")
 
 
 def test_an_unknown_stage_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,40 @@
+"""Run notebooks as on other processors: `python -m tools.elsewhere [notebook or folder ...]`.
+
+Sums come out otherwise in their last digits where a processor has narrower registers.
+nbval runs each notebook as on a processor without AVX, and again as on one with AVX2 and no
+AVX-512, and compares what it prints with what the repository holds.
+Without a path: all of book/ and solutions/.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from tools.notebooks import EXECUTION_ENVIRONMENT
+from tools.run_tests import NBVAL, PASSED, PYTEST, Stage, run_stage, summary
+
+# By which instructions ATen, MKL and oneDNN do their sums.
+PROCESSORS = {
+    "no AVX": {
+        "ATEN_CPU_CAPABILITY": "default",
+        "MKL_CBWR": "COMPATIBLE",
+        "DNNL_MAX_CPU_ISA": "SSE41",
+    },
+    "AVX2": {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2"},
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the notebooks as on each processor; return the exit status."""
+    command = (*PYTEST, *NBVAL, *(arguments or ("book", "solutions")))
+    outcomes = [
+        run_stage(Stage(name, (command,), {**EXECUTION_ENVIRONMENT, **settings}))
+        for name, settings in PROCESSORS.items()
+    ]
+    print(summary(outcomes))
+    return 0 if all(outcome.word == PASSED for outcome in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
