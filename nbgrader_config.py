@@ -5,12 +5,19 @@ Run them from the root of the repository, with the virtual environment active.
 The guide for instructors in the book shows the commands in their order.
 """
 
+import importlib.util
 import os
+import runpy
 from pathlib import Path
 from typing import Any
 
-# Seconds that one cell may take before it is stopped.
-CELL_TIMEOUT = 60
+from nbconvert.preprocessors import ClearMetadataPreprocessor
+from nbgrader import preprocessors
+
+# The limits stand with the checks, which a cell has to wait for.
+# They are read by path: to import the package would load torch into every command of nbgrader.
+package = importlib.util.find_spec("transformer_ref")
+limits = runpy.run_path(str(Path(package.origin).parent / "checks" / "limits.py"))
 
 root = Path(__file__).resolve().parent
 c = get_config()  # nbgrader puts this name here when it reads the file
@@ -24,6 +31,13 @@ def one_thread_per_kernel(**_: Any) -> None:
     The setting is made when grading starts: JupyterLab may read this file too, and keeps all cores.
     """
     os.environ["OMP_NUM_THREADS"] = "1"
+
+
+def seconds_for(cell: Any) -> float:
+    """Return how long a cell may take: one with a check longer than one without."""
+    if cell.metadata.get("nbgrader", {}).get("grade"):
+        return limits["check_cell_seconds"](limits["time_limit"]())
+    return limits["FREE_CELL_SECONDS"]
 
 
 # solutions/attention/attention.ipynb makes exercises/attention/attention.ipynb.
@@ -46,8 +60,27 @@ c.ClearSolutions.code_stub = {
     'raise NotImplementedError("Not done yet: put your code in the place of this line.")'
 }
 
-# A check that a student deleted comes back, and is graded.
+# Students may split, copy and delete cells: copies lose their marks, deleted cells come back.
+# The rest of both lists is nbgrader's own.
+HERE = "transformer_ref.checks.for_nbgrader"
 c.OverwriteCells.add_missing_cells = True
+c.Autograde.sanitize_preprocessors = [
+    preprocessors.ClearOutput,
+    f"{HERE}.MendMarks",
+    preprocessors.OverwriteKernelspec,
+    f"{HERE}.RestoreCells",
+    preprocessors.CheckCellMetadata,
+]
+c.Autograde.autograde_preprocessors = [
+    preprocessors.Execute,
+    preprocessors.IgnorePattern,
+    f"{HERE}.RequirePoints",
+    ClearMetadataPreprocessor,
+    preprocessors.LimitOutput,
+    preprocessors.SaveAutoGrades,
+    preprocessors.AssignLatePenalties,
+    preprocessors.CheckCellMetadata,
+]
 
 # A line on stderr in a cell with points would score 0, a harmless warning included.
 # The points come from the value of the cell, and an error is still an error.
@@ -57,14 +90,16 @@ c.IgnorePattern.pattern = "(?s)."
 # The file that a student hands in counts, also where one lies beside the source by mistake.
 c.Autograde.exclude_overwriting = {"capstone": ["predictions.csv"]}
 
+c.GenerateFeedback.exporter_class = f"{HERE}.FeedbackPage"
+
 c.Autograde.pre_convert_hook = one_thread_per_kernel
-c.Execute.timeout = CELL_TIMEOUT
+c.Execute.timeout_func = seconds_for
 c.Execute.iopub_timeout = 30
 c.Execute.error_on_timeout = {
     "ename": "CellTimeoutError",
-    "evalue": f"stopped after {CELL_TIMEOUT} seconds",
+    "evalue": "stopped, as its time was up",
     "traceback": [
-        f"This cell was stopped: it gave no answer within {CELL_TIMEOUT} seconds. "
+        "This cell was stopped: it did not end in the time that a cell has. "
         "Look for a loop that does not end. The cell scores 0."
     ],
 }

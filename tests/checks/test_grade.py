@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -13,6 +14,9 @@ from torch.nn.functional import scaled_dot_product_attention as renamed
 
 import transformer_ref.attention as reference
 from transformer_ref.checks import Result, check, contract, grade, tasks
+from transformer_ref.checks.judge import Exam, judge, make_exam
+from transformer_ref.checks.registry import find_task
+from transformer_ref.checks.run import run_case
 
 SCORES = "attention.attention_scores"
 ATTENTION = "attention.scaled_dot_product_attention"
@@ -105,13 +109,21 @@ def test_check_prints_and_returns_a_plain_float(capsys):
 
 
 def test_check_gives_part_of_the_points(capsys):
-    def only_four_axes(query, key):
-        return torch.einsum("bhtk,bhsk->bhts", query, key) / math.sqrt(query.shape[-1])
+    def no_two_axes(query, key):
+        return torch.einsum("b...tk,b...sk->b...ts", query, key) / math.sqrt(query.shape[-1])
 
-    share = grade(SCORES, only_four_axes).score
-    assert 0.4 < share < 0.8
-    assert check(SCORES, only_four_axes, 2) == pytest.approx(2 * share)
+    result = grade(SCORES, no_two_axes)
+    assert 0.5 < result.passed / result.total < 1.0
+    assert (result.score, result.misconception) == (0.5, None)
+    assert check(SCORES, no_two_axes, 2) == 1.0
     assert "einsum" in capsys.readouterr().out
+
+    def only_two_axes(query, key):
+        return torch.einsum("tk,sk->ts", query, key) / math.sqrt(query.shape[-1])
+
+    result = grade(SCORES, only_two_axes)
+    assert result.score == result.passed / result.total
+    assert 0.0 < result.score < 0.5
 
 
 @pytest.mark.parametrize("points", [-1, float("nan"), float("inf")])
@@ -129,6 +141,23 @@ def test_a_named_mistake_gets_at_most_half():
     assert 0.0 < result.score <= 0.5
     mutates = grade(ATTENTION, lambda query, key, value, mask=None: attend(query, key, value, mask))
     assert mutates.score == 1.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_to_mend_one_of_two_mistakes_costs_no_points(seed):
+    """The mistake that is left has a name, the two together have none."""
+
+    def both(query, key, value, mask=None):
+        output, weights = attend(query, key, value)
+        return output * (1.1 if query.dtype == torch.float64 else 1.0), weights
+
+    def one(query, key, value, mask=None):
+        return attend(query, key, value)
+
+    first, second = grade(ATTENTION, both, seed), grade(ATTENTION, one, seed)
+    assert (first.misconception, second.misconception) == (None, "mask-ignored")
+    assert first.passed < second.passed
+    assert first.score <= second.score <= 0.5
 
 
 # --- legal forms -----------------------------------------------------------------------------
@@ -318,6 +347,136 @@ def test_a_missing_name_or_bias_is_told(change, said):
     assert result.score == 0.0
     assert said in result.message
 
+
+def changes_one_kind(query, key):
+    result = scores(query, key)
+    if query.ndim == 2:
+        query.data.add_(1.0)
+    return result
+
+
+def changes_one_kind_and_is_wrong_in_another(query, key):
+    return changes_one_kind(query, key) + (query.ndim != 2)
+
+
+def detaches_one_kind_and_is_wrong_in_another(query, key):
+    result = scores(query, key)
+    return result.detach() if query.ndim == 2 else result + 1
+
+
+def test_a_result_is_called_right_only_if_it_is_so_in_all_cases():
+    right = grade(SCORES, changes_one_kind)
+    assert "  the result is right, but the caller's `query` holds other values" in right.message
+    for seed in range(3):
+        wrong = grade(SCORES, changes_one_kind_and_is_wrong_in_another, seed)
+        assert "the caller's `query` holds other values" in wrong.message
+        assert "right" not in wrong.message
+        assert "right" not in grade(SCORES, detaches_one_kind_and_is_wrong_in_another, seed).message
+
+
+def test_an_answer_that_is_not_there_is_asked_for_by_its_name():
+    for task, name in ((SCORES, "attention_scores"), (MODULE, "MultiHeadAttention")):
+        result = grade(task, None)
+        assert (result.score, result.misconception) == (0.0, None)
+        assert f"there is no `{name}`" in result.message
+        assert "run the cell" in result.message
+
+
+def test_a_name_that_is_not_defined_is_told():
+    def answer(query, key):
+        return query @ keys.mT  # noqa: F821
+
+    result = grade(SCORES, answer)
+    assert result.misconception == "undefined-name"
+    assert "`keys` is not defined" in result.message
+    assert "No cell that was run defines it" in result.message
+    assert "attention_scores(query, key)" in result.message
+    assert grade(SCORES, raises_unbound).misconception != "undefined-name"
+
+
+def raises_unbound(query, key):
+    for _ in range(query.ndim - 2):
+        result = scores(query, key)
+    return result
+
+
+batch = torch.tensor([[3, 4, 0], [5, 0, 0]])
+
+
+def with_global(ids, pad_id):
+    return (batch != pad_id)[:, None, None, :]
+
+
+class WithGlobal(Module):
+    def forward(self, query, key, value, mask=None):
+        return self.out_proj(self.v_proj(batch * query.sum() * key.sum()))
+
+
+def with_constant(query, key):
+    return query @ FACTOR.mT
+
+
+FACTOR = torch.ones(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "key", "said"),
+    [
+        ("masking.padding_mask", with_global, "name-of-the-notebook", "argument `ids` is never"),
+        (MODULE, WithGlobal, "name-of-the-notebook", "`batch` is a variable of the notebook"),
+        (SCORES, lambda q, k: (q @ k.mT).sum().item(), "number-for-a-tensor", "a float of Python"),
+        (MERGE, lambda x: len(x), "number-for-a-tensor", "an int of Python"),
+        (SCORES, lambda q, k: float(q @ k.mT), "one-number-of-many", ".item()"),
+        (SCORES, lambda q, k: torch.tensor(scores(q, k).numpy()), "numpy", "Can't call numpy()"),
+        (SCORES, lambda q, k: scores(q, k).detach().numpy(), "numpy", "received a ndarray"),
+        (SCORES, lambda q, k: scores(q, k).detach(), "detached", "no gradient"),
+        (MERGE, lambda x: x.transpose(1, 2).flatten(2).data, "detached", "no gradient"),
+        (
+            "masking.padding_mask",
+            lambda ids, pad_id: not (ids == pad_id),  # noqa: SIM201
+            "whole-tensor-as-condition",
+            "& for and, | for or, ~ for not",
+        ),
+        (
+            "masking.target_mask",
+            lambda ids, pad_id: (ids != pad_id)[:, None, None] and torch.ones(3, 3).tril().bool(),
+            "whole-tensor-as-condition",
+            "& for and, | for or, ~ for not",
+        ),
+    ],
+)
+def test_a_mistake_of_any_task_has_a_name(task, answer, key, said):
+    result = grade(task, answer)
+    assert result.misconception == key, result.message
+    assert said in result.message
+    assert result.score <= 0.5
+
+
+def test_a_result_on_another_device_has_a_name():
+    """The device "meta" stands for the one that is not there."""
+
+    def on_the_processor(length, device=None):
+        return torch.ones(1, 1, length, length, dtype=torch.bool).tril()
+
+    task = find_task("masking.causal_mask")
+    exam = Exam(replace(task, misconceptions=()), list(make_exam(task.key, 0).cases))
+    outcomes = [run_case(exam.task, on_the_processor, case) for case in exam.cases]
+    result = judge(exam, outcomes, "done", 10.0)
+    assert result.misconception == "other-device"
+    assert "expected it on meta, received it on cpu" in result.message
+
+
+def test_what_is_right_is_no_mistake():
+    """A constant of the notebook may be used, and a right answer has no mistake at all."""
+    assert grade(SCORES, with_constant).misconception != "name-of-the-notebook"
+
+    def scaled(query, key):
+        return query @ key.mT * half / query.shape[-1] ** 0.5
+
+    assert grade(SCORES, scaled).score == 1.0
+
+
+half = 1.0
 
 # --- what may not be called ------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import signal
@@ -11,11 +12,16 @@ import threading
 import time
 import warnings
 
+import numpy as np
 import pytest
 import torch
 
-from transformer_ref.checks import grade
-from transformer_ref.checks.runner import TIME_LIMIT_VARIABLE
+from transformer_ref.checks import grade, process, tasks
+from transformer_ref.checks.judge import make_exam
+from transformer_ref.checks.limits import TIME_LIMIT_VARIABLE
+from transformer_ref.checks.registry import find_task
+from transformer_ref.checks.runner import run_answer
+from transformer_ref.checks.task import Case
 
 SCORES = "attention.attention_scores"
 SPLIT = "attention.split_heads"
@@ -83,6 +89,40 @@ def test_the_limit_comes_from_the_environment(monkeypatch):
         grade(SCORES, right, seconds=0)
 
 
+def waits(query, key):
+    time.sleep(0.1)  # as if the processor did something else meanwhile
+    return right(query, key)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what another process used")
+def test_a_busy_machine_costs_no_points():
+    """The limit is on what the answer computes; the clock may run several times as long."""
+    result = grade(SCORES, waits, seconds=0.6)
+    assert result.score == 1.0, result.message
+    assert "cut off after 0.5 s" in grade(SCORES, loop, seconds=0.5).message
+
+
+def test_what_a_case_needs_is_loaded_before_the_time_runs():
+    """The first tensor on "meta" makes torch load hundreds of modules, a second or more."""
+    code = """
+import sys
+from transformer_ref.checks import grade
+def answer(length, device=None):
+    import sys, torch
+    before = set(sys.modules)
+    result = torch.ones(1, 1, length, length, dtype=torch.bool, device=device).tril()
+    loaded = len(set(sys.modules) - before)
+    if loaded > 50:
+        raise RuntimeError(f"{loaded} modules were loaded")
+    return result
+print(grade("masking.causal_mask", answer).message)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True
+    )
+    assert "all 15 cases pass" in run.stdout
+
+
 def raises(error):
     def answer(query, key):
         raise error
@@ -143,10 +183,6 @@ def asks(query, key):
     return input("what is the answer?")
 
 
-def fills_the_memory(query, key):
-    return torch.ones(1 << 40)
-
-
 def prints_without_end(query, key):
     for _ in range(20_000):
         print("line " * 20)
@@ -162,7 +198,6 @@ def prints_without_end(query, key):
         (dies, "killed by SIGSEGV"),
         (closes, "gave no result"),
         (asks, "EOFError: an answer cannot ask for input"),
-        (fills_the_memory, "memory"),
         (prints_without_end, "Your code printed: line line"),
     ],
 )
@@ -171,6 +206,64 @@ def test_a_process_that_misbehaves_is_told(answer, said):
     assert result.score == 0.0
     assert said in result.message
     assert len(result.message) < 2000
+
+
+# --- memory ----------------------------------------------------------------------------------
+
+SIX_GB = 6 << 30  # more than an answer may take, and less than many machines have
+
+
+def takes_a_large_tensor(query, key):
+    torch.empty(SIX_GB, dtype=torch.uint8)  # not written to: safe where nothing limits it
+    return right(query, key)
+
+
+def takes_a_large_text(query, key):
+    bytearray(SIX_GB)
+    return right(query, key)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process uses")
+@pytest.mark.parametrize("with_cuda", [False, True], ids=["CPU build", "CUDA build"])
+@pytest.mark.parametrize("answer", [takes_a_large_tensor, takes_a_large_text])
+def test_memory_is_limited_however_torch_was_built(monkeypatch, answer, with_cuda):
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: with_cuda)
+    result = grade(SCORES, answer)
+    assert result.score == 0.0
+    assert "memory" in result.message.lower()
+
+
+def memory_limit(text):
+    import resource
+
+    return [str(resource.getrlimit(resource.RLIMIT_DATA)[0])]
+
+
+def memory_limit_after_too_much(text):
+    bytearray(SIX_GB)
+    return ["no limit"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process uses")
+def test_memory_is_not_limited_where_the_device_is_used():
+    """CUDA reserves more than any limit; a case of plain data shows what would hold there."""
+    import resource
+
+    task = find_task("tokenizers.word_tokenize")
+    cases = [Case(name, {"text": "a"}, device=name) for name in ("cpu", "cuda")]
+    before = str(resource.getrlimit(resource.RLIMIT_DATA)[0])
+    outcomes, how = run_answer(task, memory_limit, cases, 10.0)
+    assert how == "done"
+    limits = [outcome.values["tokens"][0] for outcome in outcomes]
+    assert limits[0] != before
+    assert limits[1] == before
+
+    outcomes, _ = run_answer(task, memory_limit_after_too_much, cases, 10.0)
+    assert [outcome.fault for outcome in outcomes] == ["raised", "raised"]
+    assert all("MemoryError" in outcome.error for outcome in outcomes)
+
+
+# --- what is returned ------------------------------------------------------------------------
 
 
 class Liar:
@@ -255,8 +348,8 @@ def test_an_odd_callable_that_is_right_is_accepted():
 
 @pytest.mark.parametrize(
     "answer",
-    [None, 3, "attention_scores", [right], object(), torch.ones(3)],
-    ids=["none", "int", "text", "list", "object", "tensor"],
+    [3, "attention_scores", [right], object(), torch.ones(3)],
+    ids=["int", "text", "list", "object", "tensor"],
 )
 @pytest.mark.parametrize("task", [SCORES, MODULE])
 def test_what_is_no_function_is_told(task, answer):
@@ -298,6 +391,73 @@ def test_the_checks_cannot_be_reached_from_the_answer():
     assert (result.score, result.misconception) == (0.0, "no-scale")
 
 
+HELD = []
+
+
+def looks_for_the_result():
+    """Make a right answer that is wrong once it finds its first result in memory."""
+    asked = []
+
+    def answer(query, key):
+        result = right(query, key)
+        asked.append(1)
+        return result + (len(asked) == 1 and found_in_memory(result.detach()))
+
+    return answer
+
+
+def found_in_memory(wanted):
+    """Look through all objects and all that they refer to: Python keeps no list of arrays."""
+    own = wanted.numpy()
+    layer, seen = gc.get_objects(), set()
+    while layer:
+        seen.update(map(id, layer))
+        layer = {id(each): each for each in gc.get_referents(*layer) if id(each) not in seen}
+        layer = list(layer.values())
+        tensors = [each for each in layer if type(each) is torch.Tensor]
+        arrays = [each for each in layer if type(each) is np.ndarray]
+        arrays += [each.detach().numpy() for each in tensors if each.shape == wanted.shape]
+        for each in arrays:
+            elsewhere = each.ctypes.data != own.ctypes.data
+            if each.shape == own.shape and elsewhere and np.allclose(each, own):
+                return True
+    return False
+
+
+def test_no_right_result_can_be_found_in_memory():
+    seed = 4711  # of no other test, so that the first grading has nothing to find
+    scores = [grade(SCORES, looks_for_the_result(), seed, seconds=60).score for _ in range(2)]
+    assert scores == [1.0, 1.0]
+    grade(SCORES, lambda query, key: query @ key.mT, seed)  # with all misconceptions
+    assert grade(SCORES, looks_for_the_result(), seed, seconds=60).score == 1.0
+
+    exam = make_exam(SCORES, seed)
+    assert exam.expected[0].values  # this process still knows it
+    HELD.append(exam.expected[0].values["scores"].copy())
+    # Held elsewhere, it is found.
+    assert grade(SCORES, looks_for_the_result(), seed, seconds=60).score < 1.0
+    HELD.clear()
+
+
+def test_a_copy_of_the_process_overwrites_what_the_judge_knows():
+    exam = make_exam(SCORES, 4712)
+    mistake = exam.task.misconceptions[0]
+    known = [exam.expected[0].values["scores"], exam.wrong(mistake, 0, 0).values["scores"]]
+    before = [each.copy() for each in known]
+    assert all(each.any() for each in before)
+    ended = process.run_forked(lambda send: [send(each.tobytes()) for each in known], 10.0)
+    assert [set(frame) for frame in ended.frames] == [{0}, {0}]
+    assert all(np.array_equal(*pair) for pair in zip(known, before, strict=True))
+
+
+@pytest.mark.parametrize("task", tasks())
+def test_the_reference_answer_cannot_be_handed_in(task):
+    reference = find_task(task).reference
+    result = grade(task, lambda *args, **kwargs: reference(*args, **kwargs))
+    assert result.score == 0.0
+    assert "It calls " in result.message
+
+
 def test_warnings_as_errors_outside_do_not_punish_a_warning_inside():
     def answer(query, key):
         warnings.warn("legal", UserWarning, stacklevel=1)
@@ -306,6 +466,20 @@ def test_warnings_as_errors_outside_do_not_punish_a_warning_inside():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert grade(SCORES, answer).score == 1.0
+
+
+def test_an_answer_that_cannot_reach_the_device_is_judged_without_it(monkeypatch):
+    """What cannot be sent to the clean process is right on the processor, and gets its points."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    lock = threading.Lock()
+
+    def answer(query, key):
+        with lock:
+            return right(query, key)
+
+    assert grade(SCORES, answer).score == 1.0
+    wrong = grade(SCORES, lambda query, key: lock and query @ key.mT)
+    assert (wrong.score, wrong.misconception) == (0.0, "no-scale")
 
 
 def test_no_stream_of_the_caller_is_touched(capfd):
@@ -409,3 +583,67 @@ def test_many_gradings_leave_no_process_and_no_descriptor():
     assert descriptors() == before
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.parametrize("answer", [right, exits, dies, closes, loop])
+def test_no_signal_goes_to_a_process_that_was_reaped(monkeypatch, answer):
+    """Once a child is reaped, its number may be that of somebody else's process."""
+    events = []
+    kill, killpg, waitpid = os.kill, os.killpg, os.waitpid
+
+    def reap(process, options):
+        found = waitpid(process, options)
+        events.append(("reaped", found[0]))
+        return found
+
+    monkeypatch.setattr(os, "waitpid", reap)
+    monkeypatch.setattr(os, "kill", lambda *to: (events.append(("signal", to[0])), kill(*to)))
+    monkeypatch.setattr(os, "killpg", lambda *to: (events.append(("signal", to[0])), killpg(*to)))
+    grade(SCORES, answer, seconds=0.7)
+    children = {child for what, child in events if what == "reaped"}
+    assert children
+    for child in children:
+        of_it = [what for what, number in events if number == child]
+        assert of_it[-1] == "reaped"
+        assert of_it.count("reaped") == 1
+        assert "signal" in of_it
+
+
+def test_how_a_child_ended_is_told_where_the_system_cannot_look_before_it_reaps(monkeypatch):
+    monkeypatch.delattr(os, "waitid")  # as on macOS before Python 3.13
+    assert "ended its process with exit status 0" in grade(SCORES, exits).message
+    assert "killed by SIGSEGV" in grade(SCORES, dies).message
+
+
+def test_what_an_answer_leaves_running_is_ended(tmp_path):
+    written = tmp_path / "alive"
+
+    def leaves_a_process(query, key):
+        if os.fork() == 0:
+            for _ in range(100):
+                time.sleep(0.05)
+                written.write_text(str(time.monotonic()))
+        os._exit(0)
+
+    assert "exit status 0" in grade(SCORES, leaves_a_process).message
+    written.unlink(missing_ok=True)
+    time.sleep(0.3)
+    assert not written.exists()
+
+
+def test_descriptors_above_1023():
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2048
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        pytest.skip("this system does not allow so many open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert max(held) > 1023
+        assert grade(SCORES, right).score == 1.0
+        assert "cut off" in grade(SCORES, loop, seconds=0.5).message
+    finally:
+        for each in held:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

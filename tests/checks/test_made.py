@@ -65,7 +65,7 @@ STEP = Task(
     contract="returns the loss",
     kind="function",
     returns=("loss",),
-    reference=step,
+    reference=lambda model, x, optimizer: step(model, x, optimizer),
     cases=lambda rng: [step_case(), step_case("float32", 0.5)],
     misconceptions=(Misconception("no-step", "no step is made", "Make one.", (no_step,)),),
     form=float,
@@ -85,7 +85,7 @@ NEXT = Task(
     contract="returns the likeliest next token",
     kind="function",
     returns=("token",),
-    reference=likeliest,
+    reference=lambda next_logits, ids: likeliest(next_logits, ids),
     cases=lambda rng: [
         Case(
             "one",
@@ -226,7 +226,7 @@ SQUARE = Task(
     contract="returns a scalar",
     kind="function",
     returns=("square",),
-    reference=square,
+    reference=lambda model, x: square(model, x),
     cases=lambda rng: [
         Case("one", {"model": made.model("a line", WEIGHTS), "x": X}, cotangent=np.array(2.0))
     ],

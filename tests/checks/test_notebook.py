@@ -36,6 +36,42 @@ def attention_scores(query, key):
     return products
 check("attention.attention_scores", attention_scores, 2)
 """,
+    """
+import matplotlib.pyplot as plt
+from IPython.display import HTML, display
+def attention_scores(query, key):
+    plt.plot([1, 2])
+    plt.show()
+    display(plt.gcf())
+    display(query.shape)
+    display(HTML("<b>shown</b>"))
+    return query @ key.transpose(-2, -1)
+check("attention.attention_scores", attention_scores, 2)
+""",
+    """
+plt.figure()
+def attention_scores(query, key):
+    assert not plt.get_fignums(), "figures of earlier cases are open"
+    plt.figure()
+    plt.show()
+    plt.figure()
+    return query @ key.transpose(-2, -1) / root(query.shape[-1])
+check("attention.attention_scores", attention_scores, 2)
+""",
+    # Last, as nothing is left of the names that a notebook has.
+    """
+from transformer_ref.checks import check as check_of_the_course
+def nothing(*args, **kwargs):
+    raise RuntimeError("a name of the student's was called")
+check = print = float = isinstance = issubclass = len = type = getattr = callable = nothing
+str = repr = int = min = max = round = range = list = dict = tuple = super = open = nothing
+Exception = BaseException = __import__ = __build_class__ = nothing
+torch = transformer_ref = numpy = np = os = sys = None
+__name__ = __doc__ = __file__ = __spec__ = __loader__ = 3
+def attention_scores(query, key):
+    return query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+check_of_the_course("attention.attention_scores", attention_scores, 2)
+""",
 )
 
 
@@ -71,3 +107,25 @@ def test_an_endless_answer_does_not_hang_the_kernel(cells):
 
 def test_the_line_of_the_cell_is_shown(cells):
     assert "in `products = query @ key.no_such_thing`" in texts(cells[3])["stdout"]
+
+
+def test_what_is_shown_is_told_in_words(cells):
+    found = texts(cells[4])["stdout"]
+    assert "Likely mistake" in found
+    assert len(found) < 1000
+    assert "Your code printed: <Figure size 640x480 with 1 Axes>" in found
+    assert "torch.Size([" in found
+    assert "IPython.core.display.HTML object" in found
+    assert "display_data" not in texts(cells[4])
+    assert "stderr" not in texts(cells[4])
+
+
+def test_figures_are_closed_after_each_case(cells):
+    assert texts(cells[5])["execute_result"] == "2.0", texts(cells[5])
+    assert "stderr" not in texts(cells[5])
+
+
+def test_names_of_the_notebook_do_not_reach_the_check(cells):
+    found = texts(cells[6])
+    assert "all 12 cases pass" in found["stdout"]
+    assert found["execute_result"] == "2.0"

@@ -120,6 +120,23 @@ def test_a_worker_that_does_not_answer_is_an_error(monkeypatch):
     assert worker._process is None
 
 
+def test_the_worker_reads_descriptors_above_1023():
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2048:
+        pytest.skip("this system does not allow so many open files")
+    runner._worker.stop()  # its pipes are to have the high numbers
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert grade(SCORES, right).score == 1.0
+    finally:
+        for each in held:
+            os.close(each)
+        runner._worker.stop()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def test_an_answer_that_is_plain_data():
     def word_tokenize(text):
         return text.split()

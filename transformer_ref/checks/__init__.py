@@ -9,13 +9,15 @@ find-the-bug tasks.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
 
 from transformer_ref.checks.judge import Result, judge, make_exam
+from transformer_ref.checks.limits import time_limit
 from transformer_ref.checks.registry import all_tasks, find_task
-from transformer_ref.checks.runner import run_answer, time_limit
+from transformer_ref.checks.runner import run_answer
 
 __all__ = ["Result", "check", "contract", "grade", "tasks"]
 
@@ -67,6 +69,11 @@ def grade(task: str, answer: Any, seed: int = 0, *, seconds: float | None = None
     limit = time_limit() if seconds is None else seconds
     if not limit > 0:
         raise ValueError(f"seconds must be above 0, got {seconds!r}")
+    if answer is None:
+        name = re.search(r"(\w+)\(", found.stub).group(1)  # type: ignore[union-attr]
+        return _not_an_answer(
+            task, f"there is no `{name}`: run the cell that defines it, under this name"
+        )
     # type() cannot be deceived and runs no code of the answer.
     if found.kind == "class" and not issubclass(type(answer), type) and not callable(answer):
         return _not_an_answer(task, f"expected the class itself, received {_kind(answer)}")
@@ -76,6 +83,9 @@ def grade(task: str, answer: Any, seed: int = 0, *, seconds: float | None = None
         return _not_an_answer(task, f"expected the class itself, received {_kind(answer)} object")
     exam = make_exam(task, int(seed), torch.cuda.is_available())
     outcomes, how = run_answer(found, answer, exam.cases, limit)
+    elsewhere = make_exam(task, int(seed))
+    if how == "done" and len(outcomes) == len(elsewhere.cases):
+        exam = elsewhere  # CUDA is there, but this answer could not be tried on it
     return judge(exam, outcomes, how, limit)
 
 

@@ -175,6 +175,8 @@ def _leading(sizes: Sizes, axes: int) -> tuple[int, ...]:
     return (sizes.batch, sizes.heads, 9)[:axes]
 
 
+# How low a score gets, as the tasks say: a fill has to be lower.
+LOWEST = -30_000.0
 AttendMaker = Callable[[np.random.Generator, Sizes, str, int, str, str], Case]
 
 
@@ -232,7 +234,27 @@ def _attention_cases(
         case = make(rng, sizes, kind, leading, dtype, "contiguous")
         shape = (*case.arguments["query"].shape[:-1], getattr(sizes, last))
         cases.append(with_gradients(case, rng, shape))
+    cases.append(_low(make(rng, draw_sizes(rng), "target", full, "float64", "contiguous")))
     return numbered(cases)
+
+
+def _low(case: Case) -> Case:
+    """Move all scores of a case down, by a feature that all keys of a head share.
+
+    A query sees one key, so that rounding at such scores makes no difference.
+    """
+    mask = case.arguments["mask"]
+    mask &= np.arange(mask.shape[-1]) == mask.argmax(axis=-1, keepdims=True)
+    keys, queries = case.arguments["key"], case.arguments["query"]
+    heads = case.arguments.get("num_heads", case.settings.get("num_heads", 1))
+    size = keys.shape[-1] // heads
+    if case.weights:  # the biases are what the keys share
+        for name in ("q_proj", "k_proj"):
+            case.weights[f"{name}.weight"][::size] = 0.0
+        keys, queries = case.weights["k_proj.bias"], case.weights["q_proj.bias"]
+    keys[..., ::size] = 100.0 * np.sqrt(size)
+    queries[..., ::size] = LOWEST / 100.0
+    return replace(case, name=f"{case.name}, scores near {LOWEST:,.0f}")
 
 
 def _corner_cases(rng: np.random.Generator, make: AttendMaker, full: int) -> list[Case]:
@@ -418,6 +440,8 @@ EVERYWHERE = (
     "Gradients reach every input."
 )
 
+SEEN = f"Every query may see at least one key. Scores go down to {LOWEST:,.0f}."
+
 TASKS: tuple[Task, ...] = (
     Task(
         key="attention.attention_scores",
@@ -439,7 +463,7 @@ TASKS: tuple[Task, ...] = (
         contract=(
             "query (..., T, K), key (..., S, K), value (..., S, V); mask boolean, broadcasts to "
             "(..., T, S), True = may attend; returns (output (..., T, V), weights (..., T, S)). "
-            f"Every query may see at least one key. {EVERYWHERE}"
+            f"{SEEN} {EVERYWHERE}"
         ),
         kind="function",
         returns=("output", "weights"),
@@ -481,7 +505,7 @@ TASKS: tuple[Task, ...] = (
             "an nn.Module with the linear layers q_proj, k_proj, v_proj, out_proj, all with bias; "
             "query (B, T, D), key and value (B, S, D); mask boolean, broadcasts to (B, H, T, S), "
             "True = may attend; returns (B, T, D). Judged in eval mode with weights copied in by "
-            f"name. Every query may see at least one key. {EVERYWHERE}"
+            f"name. {SEEN} {EVERYWHERE}"
         ),
         kind="class",
         returns=("output",),
@@ -496,7 +520,7 @@ TASKS: tuple[Task, ...] = (
         contract=(
             "query (B, T, D), key and value (B, S, D), already projected; num_heads divides D; "
             "mask boolean, broadcasts to (B, H, T, S), True = may attend; returns (B, T, D), the "
-            f"heads side by side. Every query may see at least one key. {EVERYWHERE}"
+            f"heads side by side. {SEEN} {EVERYWHERE}"
         ),
         kind="function",
         returns=("output",),

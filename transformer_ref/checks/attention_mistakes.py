@@ -34,6 +34,7 @@ from transformer_ref.checks.shared_mistakes import (
     CHANGES_INPUT,
     DETACHED,
     FLOAT32_ONLY,
+    TOO_MILD,
     Step,
 )
 from transformer_ref.checks.shared_mistakes import detached as _detached
@@ -223,6 +224,13 @@ def _transposed_mask_filled(scores: Tensor, mask: Mask) -> Tensor:
     return scores.masked_fill(~mask.transpose(-2, -1), -1e9)
 
 
+def _filled_mildly(number: float) -> Step:
+    def hide(scores: Tensor, mask: Mask) -> Tensor:
+        return scores if mask is None else scores.masked_fill(~mask, number)
+
+    return hide
+
+
 def _small_fill(scores: Tensor, mask: Mask) -> Tensor:
     return scores if mask is None else scores.masked_fill(~mask, torch.finfo(torch.float32).tiny)
 
@@ -245,6 +253,11 @@ def _reversed_pair(output: Tensor, weights: Tensor, scores: Tensor) -> Any:
 
 def _jointly(scores: Tensor) -> Tensor:
     return torch.softmax(scores.flatten(-2), dim=-1).reshape(scores.shape)
+
+
+def _jointly_by_hand(scores: Tensor) -> Tensor:
+    numerators = scores.exp()
+    return numerators / numerators.sum(dim=(-2, -1), keepdim=True)
 
 
 IGNORED = Misconception(
@@ -383,6 +396,7 @@ def _unchanged(scores: Tensor) -> Tensor:
 # People fill with -inf or -1e9; a wrong step can tell them apart.
 _HIDES = (hidden, _filled)
 _LOOSE_HIDES = (*_HIDES, _multiplied, not_hidden)
+_MILD = tuple(_filled_mildly(number) for number in (-10.0, -20.0, -100.0, -1e4))
 _AFTERS = (_times_mask, _weights_filled, _weights_hidden)
 
 ATTENTION = (
@@ -413,7 +427,7 @@ ATTENTION = (
         ),
         *(Recipe(hide=each, normalise=softmax_over(0)) for each in _HIDES),
     ),
-    _with(JOINTLY, Recipe(normalise=_jointly)),
+    _with(JOINTLY, Recipe(normalise=_jointly), Recipe(normalise=_jointly_by_hand)),
     _with(NO_SOFTMAX, *(Recipe(hide=each, normalise=_unchanged) for each in _LOOSE_HIDES)),
     _with(SIGMOID, Recipe(normalise=torch.sigmoid)),
     _with(IGNORED, Recipe(hide=not_hidden)),
@@ -421,6 +435,7 @@ ATTENTION = (
     _with(AFTER, *(Recipe(hide=not_hidden, then=each) for each in _AFTERS)),
     _with(ZEROED, Recipe(hide=_multiplied), Recipe(hide=_small_fill)),
     _with(ADDED, Recipe(hide=_added)),
+    _with(TOO_MILD, *(Recipe(hide=each) for each in _MILD)),
     _with(ON_ROWS, Recipe(hide=_transposed_mask), Recipe(hide=_transposed_mask_filled)),
     Misconception(
         "returns-scores",
@@ -591,6 +606,17 @@ SPLIT = (
         "Join them along a new axis, the second one.",
         (lambda x, num_heads: list(split(x, num_heads).unbind(1)),),
         r"expected one tensor, received a (list|tuple)",
+    ),
+    Misconception(
+        "tokens-cut",
+        "the tokens are shared out among the heads, and not the features",
+        "Every head sees every token, but only its own K of the D features. Look at which axis is "
+        "cut.",
+        (
+            lambda x, num_heads: torch.stack(x.chunk(num_heads, dim=1), dim=1),
+            lambda x, num_heads: x.reshape(len(x), num_heads, -1, x.shape[2]),
+        ),
+        r"stack expects|invalid for input of size",
     ),
     _with(DETACHED, _detached(split)),
     _with(FLOAT32_ONLY, _in_float32(split)),
@@ -828,6 +854,7 @@ _CORE: tuple[tuple[Misconception, tuple[Any, ...]], ...] = (
     (AFTER, tuple(with_attention(hide=not_hidden, then=each) for each in _AFTERS)),
     (ZEROED, (with_attention(hide=_multiplied), with_attention(hide=_small_fill))),
     (ADDED, (with_attention(hide=_added),)),
+    (TOO_MILD, tuple(with_attention(hide=each) for each in _MILD)),
     (
         ON_ROWS,
         (

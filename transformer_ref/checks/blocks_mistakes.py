@@ -1633,6 +1633,13 @@ CROSS_ATTENTION = (
         (cross_block(_finished(lambda module, x, memory, found: module.norm(found))),),
     ),
     Misconception(
+        "memory-in-the-sum",
+        "what was found is added to the memory, and not to x",
+        "The sum was right: a layer adds what the sublayer has found to what it was given.",
+        (cross_block(_finished(lambda module, x, memory, found: module.norm(memory + found))),),
+        r"must match",
+    ),
+    Misconception(
         "norm-missing",
         "the sum is not normed any more",
         "That line was right. The bug is in what attention is asked.",

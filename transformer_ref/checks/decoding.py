@@ -339,6 +339,7 @@ def filter_cases(rng: np.random.Generator) -> list[Case]:
         _filter_case(rng, (3, sizes[6]), top_k=4, top_p=0.01),
         _filter_case(rng, (2, sizes[0]), top_k=sizes[0], top_p=0.999, scale=0.4),
         _filter_case(rng, (3, sizes[1]), top_k=3, top_p=True, shift=-40.0),
+        _filter_case(rng, (3, sizes[4]), "float64", top_k=4, top_p=True, shift=800.0),
         # So flat that top_p alone would leave more than k.
         _filter_case(rng, (2, 12), top_k=3, top_p=0.8, scale=0.1),
     ]
@@ -611,6 +612,15 @@ def _cache_case(
     return Case(", ".join(parts), arguments, layout=layout)
 
 
+def _low(case: Case) -> Case:
+    """Move all scores down, by a feature that all keys share: their exponentials are 0."""
+    cached, new = case.arguments["cache"]["keys"], case.arguments["key"]
+    for keys in (cached, new):
+        keys[..., 0] = 30.0 * new.shape[-1] ** 0.5
+    case.arguments["query"][..., 0] = -30.0
+    return replace(case, name=f"{case.name}, scores near -900")
+
+
 def cache_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of cached_attention: no cache yet, one token in it, and many."""
     cases = [
@@ -621,6 +631,7 @@ def cache_cases(rng: np.random.Generator) -> list[Case]:
         # Sizes at which a wrong axis would fit.
         *(_cache_case(rng, 1, shape=(2, 2, 2)), _cache_case(rng, 12, "float64", shape=(1, 3, 8))),
         _cache_case(rng, 30, shape=(2, 3, 4)),
+        _low(_cache_case(rng, 5, "float64")),
     ]
     followed(cases, cases[3], {}, "asked again", UNSTEADY)
     return numbered(cases)

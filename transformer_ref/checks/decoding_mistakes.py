@@ -7,12 +7,12 @@ a single query.
 Twins that give the same are one entry: an end token that is compared with a text and one that is
 compared with the wrong name; a penalty that is multiplied and one with the wrong sign; rows that
 all stop with the first one and rows that are cut to the shortest.
-Sampling in place of the argmax has no entry, as its answers are random: the case asked twice tells.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,7 +30,12 @@ from transformer_ref.checks.recipes import (
 )
 from transformer_ref.checks.shared_mistakes import (
     CHANGES_INPUT,
+    FIRST_ROUND,
     FLOAT32_ONLY,
+    LARGEST_LOGIT,
+    NOTEBOOK,
+    SAMPLED,
+    TENSOR_FOR_NUMBER,
     Step,
     in_float32,
 )
@@ -50,6 +55,14 @@ def likeliest(logits: Tensor) -> int:
     return int(logits.argmax())
 
 
+def _drawn(logits: Tensor) -> int:
+    return int(torch.multinomial(logits.softmax(dim=-1), 1))
+
+
+def _one_round(max_len: int, given: int) -> int:
+    return min(max_len, given + 1)
+
+
 def _of_rank(rank: int) -> Callable[[Tensor], int]:
     return lambda logits: int(logits.argsort(descending=True)[rank])
 
@@ -63,7 +76,7 @@ class Loop:
 
     choose: Callable[[Tensor], int] = likeliest
     shown: Callable[[Ids], Ids] = list
-    ends: Callable[[int, int], bool] = int.__eq__
+    ends: Callable[[int, int], bool] = operator.eq
     limit: Callable[[int, int], int] = lambda max_len, given: max_len
     finish: Callable[[Ids, int, int, int], Ids] = lambda ids, given, eos_id, max_len: ids
 
@@ -243,7 +256,28 @@ STOPS_AT_ZERO = Misconception(
 )
 
 
+def _of_the_notebook(next_logits: NextTokens, bos_id: int, eos_id: int, max_len: int) -> Ids:
+    return RIGHT(next_logits, [1], 0, max_len)
+
+
 GREEDY = (
+    _with(SAMPLED, _greedy(choose=_drawn)),
+    _with(
+        LARGEST_LOGIT,
+        _greedy(choose=lambda logits: int(logits.max())),
+        _greedy(choose=lambda logits: logits.max().item()),
+    ),
+    _with(FIRST_ROUND, _greedy(limit=_one_round)),
+    _with(
+        TENSOR_FOR_NUMBER,
+        _greedy(finish=lambda ids, given, eos_id, max_len: torch.tensor(ids)),
+        _greedy(finish=lambda ids, given, eos_id, max_len: [*map(torch.tensor, ids)]),
+    ),
+    _with(
+        replace(NOTEBOOK, title="SOS or EOS of the notebook stand where bos_id or eos_id belong"),
+        _of_the_notebook,
+        lambda next_logits, bos_id, eos_id, max_len: RIGHT(next_logits, [1], eos_id, max_len),
+    ),
     _with(NEVER_STOPS, _greedy(ends=_never)),
     _with(NO_LIMIT, _greedy(limit=_no_limit)),
     Misconception(
@@ -434,6 +468,11 @@ def _k_and(more: int) -> Step:
     return lambda logits, top_k: _keep_k(logits, None if top_k is None else top_k + more)
 
 
+def _below_the_kth(logits: Tensor, top_k: K) -> Tensor:
+    """Keep what is above the k-th logit, and so one too few whatever k is."""
+    return logits if top_k is None else _k_and(-1)(logits, min(top_k, logits.shape[-1]))
+
+
 def _k_of_all(logits: Tensor, top_k: K) -> Tensor:
     return _keep_k(logits.flatten(), top_k).view_as(logits)
 
@@ -449,6 +488,10 @@ def _k_up_to_v(logits: Tensor, top_k: K) -> Tensor:
     if top_k is None:
         return logits
     return logits.where(logits >= logits.topk(top_k).values[..., -1:], -math.inf)
+
+
+def _k_alone(logits: Tensor, top_k: K) -> Tensor:
+    return logits if top_k is None else logits.topk(min(top_k, logits.shape[-1])).values
 
 
 def _in_place(logits: Tensor, top_k: K = None, top_p: P = None) -> Tensor:
@@ -551,7 +594,11 @@ FILTER = (
         "k-off-by-one",
         "one token too many stays, or one too few",
         "Exactly k stay. Look at the comparison with the k-th logit, or at an index.",
-        (_filter(by_k=_k_and(1)), _filter(by_k=_k_and(-1))),
+        (
+            _filter(by_k=_k_and(1)),
+            _filter(by_k=_k_and(-1)),
+            _filter(by_k=_below_the_kth),
+        ),
     ),
     Misconception(
         "not-row-by-row",
@@ -612,6 +659,14 @@ FILTER = (
         "Place i of the result belongs to token i. Put the logits back where they came from.",
         (_filter(then=_only_those),),
     ),
+    Misconception(
+        "only-k-logits",
+        "the result holds the k likeliest logits only, and says no more which tokens they are",
+        "Place i of the result belongs to token i, so it has the shape of `logits`. What is left "
+        "out gets minus infinity.",
+        (_filter(by_k=_k_alone),),
+        r"out of range",
+    ),
     _with(CHANGES_INPUT, _in_place),
     _with(FLOAT32_ONLY, in_float32(_filter())),
 )
@@ -637,6 +692,7 @@ class Search:
     """Beam search, right unless a step is replaced."""
 
     grow: Callable[[float, float], float] = lambda total, step: total + step
+    extend: Callable[[Ids, int], Ids] = lambda ids, token: [*ids, token]
     keep: Callable[[list[list[Hypothesis]], int], list[Hypothesis]] = lambda families, beam_size: (
         _best_of([each for family in families for each in family])[:beam_size]
     )
@@ -645,6 +701,7 @@ class Search:
     pool: Callable[[list[Hypothesis], list[Hypothesis]], list[Hypothesis]] = list.__add__
     stop: Callable[[list[Hypothesis], int], bool] = lambda ended, beam_size: False
     more: int = 0
+    by_length: bool = False
     pick: Callable[..., Any] = max
     start: float = 0.0
     finish: Callable[[Ids, int], Ids] = lambda ids, eos_id: ids
@@ -665,7 +722,8 @@ class Search:
             kept = self.keep([self._children(next_log_probs, each) for each in live], beam_size)
             ended += [each for each in kept if self.ends(each[1][-1], eos_id)]
             live = [each for each in kept if not self.ends(each[1][-1], eos_id)]
-            if not live or self.stop(ended, beam_size):
+            full = self.by_length and bool(live) and len(live[0][1]) >= max_len
+            if not live or full or self.stop(ended, beam_size):
                 break
 
         def score(each: Hypothesis) -> float:
@@ -677,7 +735,27 @@ class Search:
     def _children(self, next_log_probs: NextTokens, parent: Hypothesis) -> list[Hypothesis]:
         total, ids = parent
         steps = next_log_probs(ids).tolist()
-        return [(self.grow(total, step), [*ids, token]) for token, step in enumerate(steps)]
+        return [
+            (self.grow(total, step), self.extend(ids, token)) for token, step in enumerate(steps)
+        ]
+
+
+def _shared(ids: Ids, token: int) -> Ids:
+    """Append to the list of the parent, which is that of all its children."""
+    ids.append(token)
+    return ids
+
+
+def _narrow(search: Search) -> Step:
+    """Ask for the likeliest `beam_size` tokens of each step, though there may be fewer."""
+
+    def wrong(
+        next_log_probs: NextTokens, bos_id: int, eos_id: int, beam_size: int, *more: Any
+    ) -> Ids:
+        next_log_probs([bos_id]).topk(beam_size)
+        return search(next_log_probs, bos_id, eos_id, beam_size, *more)
+
+    return wrong
 
 
 def _best_of(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
@@ -727,7 +805,22 @@ BEAM = (
         "each-goes-on-greedily",
         "the beams part at the first step only, and each goes on by itself",
         "Rank all extensions of all hypotheses together. Two of the best may have the same parent.",
-        (Search(keep=_one_child_each),),
+        (Search(keep=_one_child_each), _narrow(Search(keep=_one_child_each))),
+        r"out of range",
+    ),
+    Misconception(
+        "one-list-for-all",
+        "all hypotheses are one and the same list",
+        "append keeps no copy: every token lands in all of them. [*ids, token] is a new list.",
+        (Search(extend=_shared), Search(extend=_shared, by_length=True)),
+        ENDLESS,
+    ),
+    Misconception(
+        "beam-above-v",
+        "a beam that is wider than the vocabulary is an error",
+        "One hypothesis has only V extensions. Compare `beam_size` with that before topk.",
+        (_narrow(Search()),),
+        r"out of range",
     ),
     Misconception(
         "worst-kept",
@@ -943,6 +1036,21 @@ def _not_itself(scores: Tensor) -> Tensor:
     return scores.masked_fill(~seen, -math.inf)
 
 
+def _behind_zeros(old: Tensor | None, new: Tensor) -> Tensor:
+    return _appended(torch.zeros_like(new) if old is None else old, new)
+
+
+def _values_alone(step: Step) -> Step:
+    """Return attention whose values are not joined as the keys are."""
+
+    def wrong(query: Tensor, key: Tensor, value: Tensor, cache: Cache) -> Any:
+        old_keys, old_values = (None, None) if cache is None else cache
+        keys, values = _appended(old_keys, key), step(old_values, value)
+        return over_keys(scaled(query, keys)) @ values, (keys, values)
+
+    return wrong
+
+
 def _both_ways(step: Step, **steps: Any) -> OneToken:
     """Return attention whose keys and values are joined and kept in the same wrong way."""
     return OneToken(used=step, kept=step, **steps)
@@ -989,6 +1097,13 @@ CACHED = (
         (_both_ways(_in_front), OneToken(kept=_in_front)),
     ),
     Misconception(
+        "only-keys-appended",
+        "keys are appended, and values are not",
+        "There are as many weights as keys, and each of them needs its value.",
+        (_values_alone(_new_only),),
+        r"batch2",
+    ),
+    Misconception(
         "joined-along-another-axis",
         "the new key is joined to the cache along another axis than that of the tokens",
         "The axes are batch, heads, tokens, features. Look at `dim`.",
@@ -1006,6 +1121,13 @@ CACHED = (
         "the new token is in the pair twice",
         "Look at whether something appends in two places.",
         (_both_ways(_twice), OneToken(kept=_twice)),
+    ),
+    Misconception(
+        "zeros-for-no-cache",
+        "where there is no cache yet, it begins with a token of zeros",
+        "A key of zeros has the score 0, and so a weight. The first token sees itself only: the "
+        "new pair holds one key and one value.",
+        (_both_ways(_behind_zeros),),
     ),
     Misconception(
         "newest-written-over",
@@ -1216,6 +1338,18 @@ def _filled_rows(token: int | None) -> Step:
     return wrong
 
 
+def _left_at_an_ended_row(
+    next_logits: NextTokens, prompts: Rows, eos_id: int, max_len: int
+) -> Rows:
+    rows = [list(prompt) for prompt in prompts]
+    for _ in range(max_len - len(prompts[0])):
+        for row in rows:
+            if row[-1] == eos_id:
+                break
+            row.append(likeliest(next_logits(row)))
+    return rows
+
+
 def _first_rows_token(next_logits: NextTokens, prompts: Rows, eos_id: int, max_len: int) -> Rows:
     first = RIGHT(next_logits, prompts[0], eos_id, max_len)
     return [[*prompt, *first[len(prompts[0]) :]] for prompt in prompts]
@@ -1256,7 +1390,17 @@ ANOTHER_BUG = (
         "all rows stop when the first of them ends",
         "The others have not said all. Go on as long as one row is at work, and cut none to the "
         "length of another.",
-        (_batch(over=any), _batch(over=any, goes_on=_always)),
+        (
+            _batch(over=any),
+            _batch(over=any, goes_on=_always),
+            _batch(over=lambda state: state[0]),
+        ),
+    ),
+    Misconception(
+        "rows-behind-wait",
+        "a row that has ended takes the turn from the rows behind it",
+        "break leaves the whole loop over the rows. continue goes on with the next row.",
+        (_left_at_an_ended_row,),
     ),
     _with(FILLED_UP, _filled_rows(None), _filled_rows(0), _each(finish=_filled(None))),
     _with(END_LEFT_OUT, _each(finish=_without_end)),

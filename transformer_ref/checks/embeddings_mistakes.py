@@ -22,6 +22,7 @@ from torch.nn import functional as F
 from transformer_ref.checks.shared_mistakes import (
     CHANGES_INPUT,
     DETACHED,
+    FIRST_ROUND,
     FLOAT32_ONLY,
     Step,
     detached,
@@ -176,6 +177,7 @@ ONE_HOT = (
         (
             lambda ids, vocab_size: _one_hot(ids - 1, vocab_size),
             lambda ids, vocab_size: _one_hot(ids + 1, vocab_size),
+            lambda ids, vocab_size: _one_hot(ids, vocab_size + 1)[..., 1:],
         ),
         OUT_OF_RANGE,
     ),
@@ -388,7 +390,10 @@ EMBED = (
         "row-0-zero",
         "the row of id 0 is taken for padding",
         "Nothing is said of padding here: id 0 has a row like the others.",
-        (lambda ids, weight: _looked_up(ids, weight) * (ids != 0).unsqueeze(-1),),
+        (
+            lambda ids, weight: _looked_up(ids, weight) * (ids != 0).unsqueeze(-1),
+            lambda ids, weight: F.embedding(ids, weight, padding_idx=0) * _root(weight),
+        ),
     ),
     Misconception(
         "added-up",
@@ -527,6 +532,11 @@ def _farthest(ids: Sequence[int], window: int) -> Contexts:
     ]
 
 
+def _by_index(ids: Sequence[int], window: int) -> Contexts:
+    places = _places(ids, window)
+    return [places[ids.index(each)] for each in ids]
+
+
 def _sliced_wrongly(ids: Sequence[int], window: int) -> Contexts:
     """Slice from place - window, which gives nothing where that is below 0."""
     places = list(range(len(ids)))
@@ -592,6 +602,16 @@ _TWO_SIDED: tuple[tuple[Misconception, tuple[Finder, ...]], ...] = (
         ),
     ),
     (FARTHEST_ONLY, (_farthest,)),
+    (
+        Misconception(
+            "first-place-of-a-word",
+            "a word that comes again gets the neighbours of its first place",
+            "ids.index finds the first place of an id. enumerate gives each place with its id.",
+            (),
+        ),
+        (_by_index,),
+    ),
+    (FIRST_ROUND, (lambda ids, window: _places(ids, window)[:1],)),
 )
 
 
@@ -1476,6 +1496,11 @@ def _transposed(vectors: Tensor, pad_id: int | None) -> Tensor:
     return vectors.T.clone()
 
 
+def _drawn_rows(vectors: Tensor, trainable: bool, pad_id: int | None) -> nn.Embedding:
+    embedding = nn.Embedding(vectors.shape[0], vectors.shape[1], padding_idx=pad_id)
+    return embedding.requires_grad_(trainable)
+
+
 def _first(vectors: Tensor, trainable: bool, pad_id: int | None) -> Any:
     return _embedding(vectors, trainable, pad_id).weight
 
@@ -1553,6 +1578,7 @@ PRETRAINED = (
         (
             partial(_embedding, rows=lambda vectors, pad_id: torch.zeros_like(vectors)),
             partial(_embedding, rows=lambda vectors, pad_id: torch.ones_like(vectors)),
+            _drawn_rows,
         ),
     ),
     Misconception(

@@ -19,7 +19,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer_ref.checks.recipes import merge, split
-from transformer_ref.checks.shared_mistakes import CHANGES_INPUT, DETACHED, Step, detached
+from transformer_ref.checks.shared_mistakes import (
+    CHANGES_INPUT,
+    DETACHED,
+    FIRST_ROUND,
+    LARGEST_LOGIT,
+    NOTEBOOK,
+    NUMBER_FOR_TENSOR,
+    SAMPLED,
+    Step,
+    detached,
+)
 from transformer_ref.checks.shared_mistakes import with_wrong as _with
 from transformer_ref.checks.task import Misconception
 
@@ -110,6 +120,16 @@ FIELD = (
         (_field(lambda k, n, d: 1 + (k - 1) * d),),
     ),
     Misconception(
+        "half-kernels",
+        "each layer adds k // 2 places on both sides, which is one too many where k is even",
+        "A kernel of 2 reaches one place further, and not two. How many steps are there from its "
+        "first input to its last?",
+        (
+            _field(lambda k, n, d: 1 + 2 * n * (k // 2) * d),
+            _field(lambda k, n, d: 1 + 2 * n * (k // 2 * d // 2)),
+        ),
+    ),
+    Misconception(
         "places-read",
         "the gaps between the inputs are not counted",
         "The field goes from the first input to the last, whether all between are read or not.",
@@ -192,6 +212,10 @@ def _whole_pieces(ids: Tensor, block_size: int, starts: Any) -> Any:
     return pieces, pieces
 
 
+def _one_row(row: int | slice) -> Cut:
+    return Cut(give=lambda inputs, labels: (inputs[row], labels[row]))
+
+
 # What torch says where a piece would reach past the end of the text.
 RAGGED = r"stack expects each tensor to be equal size|out of (range|bounds)"
 
@@ -235,6 +259,34 @@ BATCH = (
         "block_size + 1 tokens of the text are one piece; inputs and labels have block_size each.",
         (Cut(size=1), _whole_pieces),
         RAGGED,
+    ),
+    Misconception(
+        "next-block",
+        "the labels are the block behind that of the inputs",
+        "The label of each place is the very next token, so that the labels overlap the inputs.",
+        (lambda ids, size, starts: Cut(shift=size)(ids, size, starts),),
+        RAGGED,
+    ),
+    Misconception(
+        "one-row",
+        "there is one row only, whatever the number of starts",
+        "A return in the loop ends it after the first row, and a name that is assigned in it keeps "
+        "the last one. Collect the pieces in a list, and stack them behind the loop.",
+        (_one_row(slice(1)), _one_row(slice(-1, None)), _one_row(0), _one_row(-1)),
+    ),
+    Misconception(
+        "no-pair-of-tensors",
+        "what comes back is no pair of tensors, inputs and labels",
+        "Stack the pieces of each to a tensor (B, block_size), and return the two.",
+        (
+            Cut(give=lambda inputs, labels: (list(inputs), list(labels))),
+            Cut(give=lambda inputs, labels: inputs),
+        ),
+        r"should be a tensor, received a|expected \(inputs, labels\)",
+    ),
+    _with(
+        replace(NOTEBOOK, error=RAGGED),
+        lambda ids, size, starts: Cut()(torch.arange(10, 20), size, starts),
     ),
     Misconception(
         "wraps-around",
@@ -764,6 +816,33 @@ class Loop:
         return self.finish(ids, length)
 
 
+def _drawn(logits: Tensor) -> Tensor:
+    return torch.multinomial(logits[:, -1].softmax(dim=-1), 1)
+
+
+def _flat(logits: Tensor) -> Tensor:
+    """Give every row the place of the largest logit of the whole batch."""
+    return logits[:, -1].argmax().expand(len(logits), 1)
+
+
+def _counting(ids: Tensor) -> Tensor:
+    """The model of the notebook's example."""
+    return 3.0 * F.one_hot((ids + 1) % 10, num_classes=10)
+
+
+def _only_the_first_row(model: Any, ids: Tensor, max_new_tokens: int) -> Any:
+    return Loop()(model, ids[:1], max_new_tokens)
+
+
+def _newest_shown(model: Any, ids: Tensor, max_new_tokens: int) -> Tensor:
+    """Show the prompt first, and after that the newest token only."""
+    shown = ids
+    for _ in range(max_new_tokens):
+        shown = _last_place(model(shown))
+        ids = torch.cat((ids, shown), dim=1)
+    return ids
+
+
 def _of_first_row(logits: Tensor) -> Tensor:
     return _last_place(logits)[:1].expand(len(logits), 1)
 
@@ -838,7 +917,7 @@ LAST_TOKEN = Misconception(
     "last-token-only",
     "the model is shown the last token only",
     "Without a cache the model remembers nothing. Show it all tokens so far, in each step.",
-    (Loop(shown=lambda ids, length: ids[:, -1:]),),
+    (Loop(shown=lambda ids, length: ids[:, -1:]), _newest_shown),
 )
 PROMPT_AGAIN = Misconception(
     "prompt-again",
@@ -877,8 +956,36 @@ IN_FRONT = Misconception(
     (Loop(grow=lambda ids, best: torch.cat((best, ids), dim=1)),),
 )
 
+DRAWN = _with(SAMPLED, Loop(choose=_drawn))
+LARGEST = _with(
+    replace(LARGEST_LOGIT, error=r"model takes ids \(B, T\)"),
+    Loop(choose=lambda logits: logits[:, -1].amax(dim=-1, keepdim=True)),
+    Loop(choose=lambda logits: logits[:, -1].amax(dim=-1, keepdim=True).long()),
+)
+ONE_ROUND = _with(FIRST_ROUND, Loop(count=lambda new, length: 1))
+
 GENERATE = (
-    _with(LAST_TOKEN, *LAST_TOKEN.wrong),
+    LAST_TOKEN,
+    DRAWN,
+    LARGEST,
+    ONE_ROUND,
+    _with(NOTEBOOK, lambda model, ids, max_new_tokens: Loop()(_counting, ids, max_new_tokens)),
+    Misconception(
+        "one-token-for-all",
+        "the largest logit of the whole batch is sought, and not that of each row",
+        "argmax without an axis counts through all numbers. Each row has a likeliest token.",
+        (
+            Loop(choose=_flat),
+            Loop(choose=lambda logits: _flat(logits) % logits.shape[-1]),
+        ),
+        r"index out of range",
+    ),
+    Misconception(
+        "first-row-only",
+        "only the first row of the batch comes back",
+        "ids is (B, T), one prompt a row, and each of them goes on.",
+        (_only_the_first_row,),
+    ),
     FIRST_PLACE,
     PLACE_BEFORE,
     PROMPT_AGAIN,
@@ -1047,6 +1154,7 @@ LOSS = (
         (Loss(finish=lambda loss: loss.exp()),),
     ),
     _with(DETACHED, detached(Loss())),
+    _with(NUMBER_FOR_TENSOR, lambda model, ids: Loss()(model, ids).item()),
 )
 
 
@@ -1161,6 +1269,15 @@ WINDOW = (
         (_long(lambda ids, max_len, length: ids[:, -min(length, max_len) :]),),
     ),
     _with(LAST_TOKEN, _long(lambda ids, max_len, length: ids[:, -1:])),
+    _with(
+        PROMPT_AGAIN,
+        lambda model, ids, new, max_len: torch.cat(
+            (ids, _last_place(model(ids[:, -max_len:])).expand(-1, new)), dim=1
+        ),
+    ),
+    _with_window(DRAWN),
+    _with_window(LARGEST),
+    _with_window(ONE_ROUND),
     _with_window(NEW_ONLY),
     _with_window(ONE_FEWER),
     _with_window(ONE_MORE),

@@ -88,20 +88,24 @@ def _refuse_if_named(names: dict[str, str], called: str) -> None:
 
 
 @contextmanager
-def watch(forbidden: tuple[str, ...]) -> Iterator[list[str]]:
+def watch(forbidden: tuple[str, ...], reference: Any = None) -> Iterator[list[str]]:
     """Refuse calls while the block runs.
 
     Args:
         forbidden: dotted names of functions and classes.
+        reference: the right answer, which may not be called whatever its name is.
 
     Yields:
         the list of refused calls, which an answer that swallows the error cannot empty by that.
     """
     _calls.clear()
     parts = {part: name for name in forbidden for part in _IN_C.get(name, ())}
+    # Behind it the names, which say more where one of them is the reference itself.
+    refused = [("the reference answer", reference)]
+    refused += [(name, _resolve(name)) for name in forbidden]
     with ExitStack() as stack:
-        for name in forbidden:
-            for function in _python_functions(name):
+        for name, target in refused:
+            for function in _python_functions(target):
                 trap = _trap(name, function.__code__.co_freevars)
                 stack.enter_context(_replaced(function, trap))
         if parts:
@@ -110,9 +114,8 @@ def watch(forbidden: tuple[str, ...]) -> Iterator[list[str]]:
         yield _calls
 
 
-def _python_functions(name: str) -> list[FunctionType]:
-    """Return the Python functions that run when `name` is called; none for a C function."""
-    target = _resolve(name)
+def _python_functions(target: Any) -> list[FunctionType]:
+    """Return the Python functions that run when `target` is called; none for a C function."""
     target = getattr(target, "__func__", target)  # that of a class method
     methods = ("__init__", "forward")
     found = [vars(target).get(each) for each in methods] if isinstance(target, type) else [target]

@@ -1,22 +1,30 @@
 """Judge outcomes: compare plain data with the reference's, and name the mistake.
 
 Nothing here calls an answer or any object of it.
+Exams keep the right results, as the next answer to the same task needs them again; a copy of the
+process, in which an answer runs, loses them before it does anything else.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import torch
 
 from transformer_ref.checks import plain
 from transformer_ref.checks.difference import Tolerance, array_difference, difference, same
+from transformer_ref.checks.general_mistakes import (
+    find_general_mistake,
+    find_global_for_argument,
+)
 from transformer_ref.checks.registry import find_task
 from transformer_ref.checks.run import describe, run_case
 from transformer_ref.checks.task import Case, Misconception, Outcome, Task
@@ -25,6 +33,8 @@ from transformer_ref.checks.task import Case, Misconception, Outcome, Task
 FILLED = -1e8
 # A misconception shows in far more than rounding; an other order of operations must not hide it.
 MATCH_SLACK = 10.0
+# What an answer that is not right is worth at most.
+MOST_FOR_WRONG = 0.5
 
 
 @dataclass(frozen=True)
@@ -32,8 +42,8 @@ class Result:
     """What is said about an answer.
 
     Attributes:
-        score: share of the cases passed, in [0, 1]; at most 0.5 when a misconception is named,
-            0 when the answer is refused. 1.0 means accepted.
+        score: 1.0 if all cases pass, which means accepted; else the share of the cases passed, and
+            at most 0.5; 0 when the answer is refused.
         misconception: key of the misconception, or None.
         message: the result in words, for the student.
         task: key of the task.
@@ -56,6 +66,7 @@ class Exam:
         self.task = task
         self.cases = cases
         self._wrong: dict[tuple[str, int, int], Outcome] = {}
+        _exams.add(self)
 
     @cached_property
     def expected(self) -> list[Outcome]:
@@ -76,10 +87,32 @@ class Exam:
                 self._wrong[key] = self._ask(wrong, self.cases[number])
         return self._wrong[key]
 
+    def forget(self) -> None:
+        """Overwrite and drop all outcomes; they are made again when they are asked for."""
+        # Overwritten, as memory that was given back is handed out again with what is in it.
+        for outcome in (*self.__dict__.pop("expected", ()), *self._wrong.values()):
+            for arrays in (outcome.values, outcome.left, outcome.gradients):
+                for array in arrays.values():
+                    if isinstance(array, np.ndarray):
+                        array.fill(0)
+        self._wrong.clear()
+
     def _ask(self, ours: object, case: Case) -> Outcome:
         device = "cpu" if case.device == "cuda" else case.device
         case = replace(case, device=device)
         return _read(self.task, case, run_case(self.task, ours, case))
+
+
+_exams: WeakSet[Exam] = WeakSet()
+
+
+def _forget_all() -> None:
+    for exam in _exams:
+        exam.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
 
 
 class _Read(Outcome):
@@ -165,8 +198,9 @@ def judge(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -> Resu
     if passed == total:
         return Result(1.0, None, f"{key}: all {total} cases pass.", key, passed, total)
     mistake = find_misconception(exam, outcomes, reasons)
-    score = passed / total if mistake is None else min(0.5, passed / total)
     message = _message(exam, outcomes, reasons, mistake)
+    # Whether the mistake has a name does not count: to mend one of two would cost points.
+    score = min(MOST_FOR_WRONG, passed / total)
     return Result(score, mistake.key if mistake else None, message, key, passed, total)
 
 
@@ -201,6 +235,11 @@ def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
         one sentence, or "" if nothing is wrong.
     """
     outcomes = _read_all(exam, outcomes)
+    return _fault_of_result(exam, number, outcomes) or _fault_beside(exam, number, outcomes)
+
+
+def _fault_of_result(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
+    """Say what is wrong with what was returned."""
     case, outcome, expected = exam.cases[number], outcomes[number], exam.expected[number]
     if case.refused:
         return _not_refused(case, outcome, outcomes)
@@ -224,9 +263,17 @@ def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
             return reason
     if not _repeats(exam, case, outcome, outcomes):
         return case.same_because
+    return _wrong_values(exam.task.returns, outcome.values, expected.values, tolerance)
+
+
+def _fault_beside(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
+    """Say what is wrong in a case whose result is right."""
+    case, outcome, expected = exam.cases[number], outcomes[number], exam.expected[number]
+    if case.refused:
+        return ""
+    tolerance = exam.task.tolerances[case.dtype]
     return (
-        _wrong_values(exam.task.returns, outcome.values, expected.values, tolerance)
-        or _wrong_left(outcome, expected, tolerance)
+        _wrong_left(outcome, expected, tolerance)
         or _wrong_gradients(case, outcome, expected, tolerance)
         or _changed_inputs(case, outcome)
     )
@@ -305,7 +352,7 @@ def _wrong_left(outcome: Outcome, expected: Outcome, tolerance: Tolerance) -> st
     """Compare what the call left in the arguments that were made."""
     names = tuple(expected.left)
     said = _wrong_values(names, outcome.left, expected.left, tolerance)
-    return f"the result is right, but after the call {said}" if said else ""
+    return f"after the call {said}" if said else ""
 
 
 def _repeats(exam: Exam, case: Case, outcome: Outcome, outcomes: list[Outcome]) -> bool:
@@ -343,15 +390,15 @@ def _wrong_gradients(case: Case, outcome: Outcome, expected: Outcome, tolerance:
     missing = [name for name in expected.gradients if name not in outcome.gradients]
     if missing:
         return (
-            f"no gradient reaches {', '.join(f'`{name}`' for name in missing)}: the values are "
-            "right, but training would not learn through this. Look for detach, .data, no_grad, "
-            ".item(), numpy or a new torch.tensor"
+            f"no gradient reaches {', '.join(f'`{name}`' for name in missing)}: training would not "
+            "learn through this. Look for detach, .data, no_grad, .item(), numpy or a new "
+            "torch.tensor"
         )
     slack = (tolerance[0] * MATCH_SLACK, tolerance[1] * MATCH_SLACK)
     for name, right in expected.gradients.items():
         if not same(outcome.gradients[name], right, slack):
             said = array_difference(outcome.gradients[name], right, slack)
-            return f"the gradient of `{name}`{said}; the values are right"
+            return f"the gradient of `{name}`{said}"
     return ""
 
 
@@ -362,16 +409,13 @@ def _changed_inputs(case: Case, outcome: Outcome) -> str:
     look = "append, extend, pop, sort, del or an assignment to an entry"
     if isinstance(case.arguments.get(outcome.changed[0]), np.ndarray):
         look = "an operation in place (a name that ends in _, +=, *=, or x[...] = ...)"
-    return (
-        f"the result is right, but the caller's {names} holds other values after the call. "
-        f"Look for {look} on an argument"
-    )
+    return f"the caller's {names} holds other values after the call. Look for {look} on an argument"
 
 
 def find_misconception(
     exam: Exam, outcomes: list[Outcome], reasons: list[str]
 ) -> Misconception | None:
-    """Find the misconception whose outcomes are this answer's.
+    """Find the misconception whose outcomes are this answer's, or the mistake that faults show.
 
     Args:
         exam: the cases.
@@ -379,9 +423,20 @@ def find_misconception(
         reasons: what is wrong with each, "" where it passes.
 
     Returns:
-        the one that explains most cases without contradicting any, or None.
+        the one that explains most cases without contradicting any; where there is none, a mistake
+        that has a name in every task, or None.
     """
     outcomes = _read_all(exam, outcomes)
+    return (
+        # First: without its arguments an answer may raise just the error of some misconception.
+        find_global_for_argument(outcomes, reasons)
+        or _find_own(exam, outcomes, reasons)
+        or find_general_mistake(exam.task.stub, reasons)
+    )
+
+
+def _find_own(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Misconception | None:
+    """Find the misconception of the task that explains most cases without contradicting any."""
     best: tuple[tuple[int, int], Misconception] | None = None
     for misconception in exam.task.misconceptions:
         for variant in range(len(misconception.wrong)):
@@ -499,7 +554,9 @@ def _message(
     if mistake is not None:
         lines += [f"Likely mistake: {mistake.title}.", f"  {mistake.hint}"]
     end = "" if reasons[number].endswith(("?", "!", ".")) else "."
-    lines += [f"First failing case: {exam.cases[number].name}.", f"  {reasons[number]}{end}"]
+    wrong = any(_fault_of_result(exam, each, outcomes) for each in range(len(outcomes)))
+    but = "" if wrong else "the result is right, but "  # in every case, not only in this one
+    lines += [f"First failing case: {exam.cases[number].name}.", f"  {but}{reasons[number]}{end}"]
     if outcomes[number].printed.strip():
         lines.append(f"  Your code printed: {outcomes[number].printed.strip()}")
     return "\n".join(lines)

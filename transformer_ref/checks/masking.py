@@ -18,7 +18,14 @@ from torch import Tensor
 
 from transformer_ref import masks as reference
 from transformer_ref.checks import masking_mistakes as mistakes
-from transformer_ref.checks.attention import FUSED, LEAK, Sizes, draw_sizes, make_mask
+from transformer_ref.checks.attention import (
+    FUSED,
+    LEAK,
+    LOWEST,
+    Sizes,
+    draw_sizes,
+    make_mask,
+)
 from transformer_ref.checks.cases import (
     UNSTEADY,
     described,
@@ -230,7 +237,28 @@ def softmax_cases(rng: np.random.Generator) -> list[Case]:
     ):
         case = _scores_case(rng, kind, 2, dtype, empty=empty)
         cases.append(with_gradients(case, rng, case.arguments["scores"].shape))
+    cases += [_two_low_scores(), *(_low_case(rng, dtype) for dtype in (*FULL, *HALF))]
     return numbered(cases)
+
+
+def _low_case(rng: np.random.Generator, dtype: str) -> Case:
+    """Make a case of masked_softmax where a row sees one key, whose score is as low as it gets."""
+    sizes = draw_sizes(rng)
+    scores = 2.0 * normal(rng, (sizes.batch, sizes.queries, sizes.keys), "float64")
+    mask = np.arange(sizes.keys) == rng.integers(sizes.keys, size=(*scores.shape[:-1], 1))
+    stored = "float32" if dtype == "bfloat16" else dtype
+    arguments = {"scores": np.where(mask, LOWEST, scores).astype(stored), "mask": mask}
+    parts = [*described(arguments), dtype, f"what may be seen has the score {LOWEST:,.0f}"]
+    return Case(", ".join(parts), arguments, precision=dtype if dtype != stored else "")
+
+
+def _two_low_scores() -> Case:
+    arguments = {
+        "scores": np.array([[-2000.0, -1999.0, 0.0]]),
+        "mask": np.array([[True, True, False]]),
+    }
+    said = "scores [-2000, -1999, 0], mask [True, True, False], float64"
+    return Case(said, arguments)
 
 
 def _loud(case: Case) -> dict[str, Any]:
@@ -312,14 +340,15 @@ def fill_cases(rng: np.random.Generator) -> list[Case]:
         mask = make_mask(rng, kind, sizes, 2)
         assert mask is not None
         empty, layout = options.get("empty", False), options.get("layout", "contiguous")
+        far = options.get("far", 0.0)
         mask = _emptied(rng, mask) if empty else mask
         arguments = {**_sequences(rng, sizes, dtype), "mask": mask}
-        if options.get("far"):
+        if far:
             # A feature that all keys share moves all scores of a query down.
             arguments["key"][..., 0] = 20.0 * sizes.head_size**0.5
-            arguments["query"][..., 0] = -15.0
+            arguments["query"][..., 0] = far / 20.0
         more = ["queries that may see nothing"] * empty
-        more += ["scores far from 0"] * bool(options.get("far"))
+        more += [f"scores near {far:,.0f}"] * bool(far)
         return Case(_named(arguments, dtype, layout, *more), arguments, layout=layout)
 
     cases = [
@@ -328,7 +357,7 @@ def fill_cases(rng: np.random.Generator) -> list[Case]:
         *(drawn("padding", "float16"), drawn("target", "float16"), drawn("causal", "float16")),
         *(drawn("target", "float16", empty=True), drawn("padding", "float16", empty=True)),
         drawn("target", empty=True, layout="strided"),
-        drawn("target", "float64", empty=True, far=True),
+        *(drawn("target", "float64", empty=True, far=far) for far in (-300.0, LOWEST)),
     ]
     followed(cases, cases[0], _behind_mask(cases[0]), "hidden keys changed", LEAK)
     followed(cases, cases[3], {}, "asked again", UNSTEADY)
@@ -473,7 +502,7 @@ TASKS: tuple[Task, ...] = (
             f"them, {TRUE}; returns (..., T, S) weights in the dtype of the scores: softmax over "
             "the last axis, over what may be seen. A row that may see nothing is all zeros, and "
             "no NaN is in the values or in the gradient. Scores may be far from 0, the hidden ones "
-            "too. The arguments are not changed."
+            "too: they go down to -30,000. The arguments are not changed."
         ),
         kind="function",
         returns=("weights",),
@@ -512,7 +541,8 @@ TASKS: tuple[Task, ...] = (
             "query (B, H, T, K), key (B, H, S, K), value (B, H, S, V), in float16, float32 or "
             f"float64; mask bool, broadcasts to (B, H, T, S), {TRUE}; returns (B, H, T, V) in the "
             "dtype of the inputs, zeros for a query that may see nothing, with no NaN in the "
-            "gradients. The arguments are not changed. Gradients reach query, key and value."
+            "gradients. Scores go down to -30,000. The arguments are not changed. Gradients reach "
+            "query, key and value."
         ),
         kind="function",
         returns=("output",),

@@ -23,6 +23,7 @@ from transformer_ref.checks.shared_mistakes import (
     CHANGES_INPUT,
     DETACHED,
     FLOAT32_ONLY,
+    TOO_MILD,
     Step,
     detached,
     in_float32,
@@ -476,6 +477,13 @@ def _renormalised(scores: Tensor, mask: Tensor) -> Tensor:
     return weights / total.masked_fill(total == 0, 1.0)
 
 
+def _below_the_largest_of_all(scores: Tensor, mask: Tensor) -> Tensor:
+    """Take off the largest score of the row, which may be a hidden one."""
+    numerators = (scores - scores.amax(dim=-1, keepdim=True)).exp() * mask
+    total = numerators.sum(dim=-1, keepdim=True)
+    return torch.where(total > 0, numerators / total.clamp(min=1e-30), 0.0)
+
+
 def _renormalised_by(epsilon: float) -> Step:
     def wrong(scores: Tensor, mask: Tensor) -> Tensor:
         weights = _afterwards(scores, mask)
@@ -498,11 +506,6 @@ def _small_epsilon(epsilon: float) -> Step:
         return numerators / (numerators.sum(dim=-1, keepdim=True) + epsilon)
 
     return wrong
-
-
-def _too_large_epsilon(scores: Tensor, mask: Tensor) -> Tensor:
-    numerators = _exponentials(scores, mask)
-    return numerators / (numerators.sum(dim=-1, keepdim=True) + 1.0)
 
 
 def _no_shift(scores: Tensor, mask: Tensor) -> Tensor:
@@ -602,13 +605,8 @@ MILD = tuple(
     for number in (-1.0, -10.0, -100.0)
     for zeroed in (False, True)
 )
-TOO_MILD = Misconception(
-    "fill-too-mild",
-    "hidden scores are low, but not low enough",
-    "Real scores may be lower than the fill, and then what is hidden wins. There is a value "
-    "that no score can fall below.",
-    (),
-)
+# Low enough for most scores, and above -30,000; without the zeros the empty rows show first.
+LOW = (-1000.0, -1e4)
 HIDDEN_ZERO = Misconception(
     "hidden-scores-are-zero",
     "hidden scores are 0, which is a score like any other",
@@ -650,14 +648,18 @@ SOFTMAX = (
         _filled_with(-1e9, zeroed=True),
         _filled_with(-1e9),
     ),
-    _with(UNIFORM, _lowest, _filled_with(-6e4)),
+    _with(UNIFORM, _lowest, *map(_filled_with, (*LOW, -6e4))),
     _with(AFTERWARDS, _afterwards),
     Misconception(
         "renormalised-afterwards",
         "what is hidden takes part in the softmax, and is taken out of the weights afterwards",
         "If a hidden score is far above the others, it takes all the weight, and nothing is left "
         "to share out. Hide the scores before the softmax.",
-        (_renormalised, *(map(_renormalised_by, (1e-9, 1e-8, 1e-6)))),
+        (
+            _renormalised,
+            _below_the_largest_of_all,
+            *(map(_renormalised_by, (1e-9, 1e-8, 1e-6))),
+        ),
     ),
     _with(
         replace(INVERTED, title="the mask is read the wrong way round: what it blocks is seen"),
@@ -673,7 +675,7 @@ SOFTMAX = (
         "added holds minus infinity.",
         (_mask_added,),
     ),
-    _with(TOO_MILD, *MILD),
+    _with(TOO_MILD, *MILD, *(_filled_with(number, zeroed=True) for number in LOW)),
     _with(IGNORED, lambda scores, mask: scores.softmax(dim=-1)),
     Misconception(
         "over-the-wrong-axis",
@@ -713,7 +715,7 @@ SOFTMAX = (
         "the denominator has too much in it: the weights do not sum to one",
         "A 1, or an epsilon that is not small, was added to the sum of the exponentials. Only an "
         "empty row needs another denominator.",
-        (_too_large_epsilon,),
+        (_small_epsilon(1.0), _small_epsilon(1e-2), _small_epsilon(1e-3)),
     ),
     _with(NAN_GRADIENT, _bias_then_clean),
     Misconception(
@@ -816,6 +818,12 @@ def _raised_to_float32(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) 
     return (scores.softmax(dim=-1) @ value.float()).to(query.dtype)
 
 
+def _output_cleaned(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    """Wipe NaN off the output, behind weights from a bias in float32."""
+    scores = scaled(query, key) + torch.where(mask, 0.0, -math.inf)
+    return (scores.softmax(dim=-1) @ value).nan_to_num(0.0)
+
+
 def _unmasked(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
     return not_hidden(scaled(query, key), mask).softmax(dim=-1) @ value
 
@@ -835,7 +843,7 @@ ANOTHER_BUG = (
         "to a query that may see nothing?",
         (
             _fills(_lowest),
-            _fills(_filled_with(-6e4)),
+            *(_fills(_filled_with(number)) for number in (*LOW, -6e4)),
             _raised_to_float32,
         ),
     ),
@@ -848,7 +856,11 @@ ANOTHER_BUG = (
         (_fills(_filled_with(-1e10, zeroed=True)),),
         r"without overflow",
     ),
-    _with(TOO_MILD, *map(_fills, MILD)),
+    _with(
+        TOO_MILD,
+        *map(_fills, MILD),
+        *(_fills(_filled_with(number, zeroed=True)) for number in LOW),
+    ),
     _with(HIDDEN_ZERO, _fills(_multiplied), _fills(_filled_with(0.0, zeroed=True))),
     _with(AFTERWARDS, _fills(_afterwards)),
     _with(
@@ -858,7 +870,11 @@ ANOTHER_BUG = (
         _fills(lambda scores, mask: _nan(scores, ~mask)),
     ),
     _with(IGNORED, _unmasked),
-    _with(NAN_GRADIENT, _fills(_bias_then_clean)),
+    _with(
+        replace(NAN_GRADIENT, error=r"expected scalar type|same dtype"),
+        _fills(_bias_then_clean),
+        _output_cleaned,
+    ),
     _with(NO_SCALE, _fills(softmax, score=products)),
     _with(DETACHED, detached(_fills(softmax))),
     _with(FLOAT32_ONLY, in_float32(_fills(softmax))),

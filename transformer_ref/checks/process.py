@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import select
+import selectors
 import signal
 import time
 import warnings
@@ -28,16 +28,23 @@ from dataclasses import dataclass, field
 
 import torch
 
+from transformer_ref.checks.limits import (
+    CLOCK_FACTOR,
+    MEMORY_BYTES,
+    OUTPUT_BYTES,
+    READY_SECONDS,
+)
+
 Send = Callable[[bytes], None]
 
-# A copy that is stuck is given up soon, and another one made; the last has more time, as the
-# machine may only be busy.
-READY_SECONDS = (0.5, 0.5, 1.0, 1.0, 2.0, 10.0)
-MEMORY_BYTES = 4 << 30
-OUTPUT_BYTES = 256 << 20
+# A child that closed its pipe has this long to end by itself, so that its own end is reported.
+END_SECONDS = 1.0
+# How often to look at least at a child that has not used up its time on a busy processor.
+MIN_WAIT_SECONDS = 0.02
 
 _READY = b"ready"
 _DONE = b"done"
+_CLOSED = "it closed the connection to the check"
 _exit = os._exit
 
 
@@ -54,6 +61,14 @@ class Ended:
     how: str = ""
 
 
+def load_for_meta() -> None:
+    """Load what the first result on the device "meta" needs: hundreds of modules, a second or more.
+
+    Done before a process is copied, it costs no answer its time, and only once.
+    """
+    torch.add(torch.ones(1, device="meta"), 1)
+
+
 def run_forked(work: Callable[[Send], None], seconds: float) -> Ended:
     """Run `work` in a forked child.
 
@@ -63,7 +78,8 @@ def run_forked(work: Callable[[Send], None], seconds: float) -> Ended:
 
     Args:
         work: called in the child with a function that sends bytes to the caller.
-        seconds: wall-clock limit from the moment the child is ready.
+        seconds: limit from the moment the child is ready: of the processor where the system tells
+            what another process used of it, and of the clock elsewhere.
 
     Returns:
         what was sent before the child ended, and how it ended.
@@ -89,11 +105,16 @@ def _run_once(work: Callable[[Send], None], patience: float, seconds: float) -> 
     if child == 0:
         _child(work, reading, writing)
     os.close(writing)
+    ended_by_itself = False
     try:
-        return _collect(child, reading, patience, seconds)
+        ended = _collect(child, reading, patience, seconds)
+        ended_by_itself = ended.how == _CLOSED and _ends(child)
     finally:
         os.close(reading)
-        _kill(child)
+        status = _end(child)
+    if ended_by_itself and status is not None:
+        ended.how = _last_words(status)
+    return ended
 
 
 def _child(work: Callable[[Send], None], reading: int, writing: int) -> None:
@@ -141,18 +162,34 @@ def _prove_that_tensors_work() -> None:
 
 
 def _limit_memory() -> None:
-    """Cap the address space a few gigabytes above what is in use, where the system tells it."""
+    """Cap the memory a few gigabytes above what is in use, where the system tells it.
+
+    What is capped is private memory that can be written to. Address space would be the wrong
+    measure: a call as harmless as torch.cuda.is_available() reserves more of it than there is
+    memory, and with a cap on it CUDA would never start.
+    """
     try:
         import resource
 
         with open("/proc/self/statm", encoding="ascii") as file:
-            used = int(file.read().split()[0]) * resource.getpagesize()
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+            used = int(file.read().split()[5]) * resource.getpagesize()
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         wanted = used + MEMORY_BYTES
-        if not torch.backends.cuda.is_built() and (hard == resource.RLIM_INFINITY or wanted < hard):
-            resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+        if hard == resource.RLIM_INFINITY or wanted < hard:
+            resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
     except (ImportError, OSError, ValueError):
         return  # not Linux; the time limit remains
+
+
+def lift_memory_limit() -> None:
+    """Take back the cap on the memory of this process, as far as the system lets it."""
+    try:
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+    except (ImportError, OSError, ValueError):
+        return
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
@@ -161,21 +198,42 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
+def wait_for(descriptor: int, event: int, seconds: float | None) -> bool:
+    """Wait until a descriptor can be read from or written to without a wait.
+
+    Args:
+        descriptor: any, also above 1,023, which `select.select` does not take.
+        event: `selectors.EVENT_READ` or `selectors.EVENT_WRITE`.
+        seconds: how long; None = for ever.
+
+    Returns:
+        False if the time is up.
+    """
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, event)
+        return bool(selector.select(seconds))
+
+
 def _collect(child: int, reading: int, patience: float, seconds: float) -> Ended:
-    """Read frames until the child is done, dies, or its time is up."""
+    """Read frames until the child is done, closes its pipe, or its time is up."""
     ended = Ended()
     buffer = bytearray()
     total = 0
     ready = False
-    deadline = time.monotonic() + patience
+    deadline = latest = time.monotonic() + patience
     while True:
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([reading], [], [], left)[0]:
+        now = time.monotonic()
+        if now >= deadline or not wait_for(reading, selectors.EVENT_READ, deadline - now):
+            # By the clock the time is up; what the processor did for others is given back.
+            left = seconds - _processor_seconds(child) if ready else 0.0
+            if left > 0 and time.monotonic() < latest:
+                deadline = min(latest, time.monotonic() + max(left, MIN_WAIT_SECONDS))
+                continue
             ended.how = "timeout" if ready else "not ready"
             return ended
         data = os.read(reading, 1 << 20)
         if not data:
-            ended.how = _last_words(child) if ready else "not ready"
+            ended.how = _CLOSED if ready else "not ready"
             return ended
         total += len(data)
         if total > OUTPUT_BYTES:
@@ -185,12 +243,23 @@ def _collect(child: int, reading: int, patience: float, seconds: float) -> Ended
         for frame in _take_frames(buffer):
             if not ready:
                 ready = frame == _READY
-                deadline = time.monotonic() + seconds
+                start = time.monotonic()
+                deadline, latest = start + seconds, start + CLOCK_FACTOR * seconds
             elif frame == _DONE:
                 ended.how = "done"
                 return ended
             else:
                 ended.frames.append(frame)
+
+
+def _processor_seconds(process: int) -> float:
+    """Return what a process used of the processor; infinity where the system does not tell it."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()  # the name before it may hold anything
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return float("inf")
 
 
 def _take_frames(buffer: bytearray) -> list[bytes]:
@@ -204,31 +273,47 @@ def _take_frames(buffer: bytearray) -> list[bytes]:
     return frames
 
 
-def _last_words(child: int) -> str:
-    """Say how a child that closed its pipe came to its end."""
+def _ends(child: int) -> bool:
+    """Wait a little for the end of a child, without reaping it.
+
+    As long as nobody reaps it, its number and that of its group cannot become another process's.
+    """
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        time.sleep(END_SECONDS)
+        return True
+    deadline = time.monotonic() + END_SECONDS
+    options = os.WEXITED | os.WNOHANG | os.WNOWAIT
     try:
-        deadline = time.monotonic() + 1.0
-        while time.monotonic() < deadline:
-            found, status = os.waitpid(child, os.WNOHANG)
-            if found:
-                code = os.waitstatus_to_exitcode(status)
-                if code < 0:
-                    return f"its process was killed by {signal.Signals(-code).name}"
-                return f"it ended its process with exit status {code}"
+        while os.waitid(os.P_PID, child, options) is None:
+            if time.monotonic() > deadline:
+                return False
             time.sleep(0.001)
-    except (ChildProcessError, ValueError):
-        pass
-    return "it closed the connection to the check"
+    except ChildProcessError:
+        return False
+    return True
 
 
-def _kill(child: int) -> None:
-    """End the child and what it started, and leave no zombie."""
-    for kill, target in ((os.killpg, child), (os.kill, child)):
+def _end(child: int) -> int | None:
+    """End the child and what it started, and leave no zombie.
+
+    Returns:
+        the status that the child ended with, by itself or now; None if the system reaps children.
+    """
+    for kill in (os.killpg, os.kill):
         try:
-            kill(target, signal.SIGKILL)
+            kill(child, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             continue
     try:
-        os.waitpid(child, 0)
+        return os.waitpid(child, 0)[1]
     except ChildProcessError:
-        return
+        return None
+
+
+def _last_words(status: int) -> str:
+    """Say how a child came to its end."""
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        names = {int(each): each.name for each in signal.Signals}  # not all numbers have one
+        return f"its process was killed by {names.get(-code, f'signal {-code}')}"
+    return f"it ended its process with exit status {code}"

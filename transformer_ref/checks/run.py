@@ -1,7 +1,8 @@
 """Put the cases to an answer and note what it does: the middle one of the three steps.
 
 This is the only module that touches an answer.
-It knows the questions but not the right results.
+It knows the questions but not the right results: :mod:`transformer_ref.checks.judge` keeps those,
+and a copy of the process has none of them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import builtins
 import inspect
 import io
 import linecache
+import os
 import sys
 import sysconfig
 import traceback
@@ -24,6 +26,7 @@ from torch import Tensor, nn
 
 from transformer_ref.checks import plain
 from transformer_ref.checks.difference import same
+from transformer_ref.checks.general_mistakes import used_instead
 from transformer_ref.checks.guard import watch
 from transformer_ref.checks.task import Arrays, Case, Made, Outcome, Task
 
@@ -54,15 +57,25 @@ def run_cases(task: Task, answer: Any, cases: list[Case]) -> Iterator[Outcome]:
     Yields:
         one outcome a case, in order.
     """
-    with watch(task.forbidden) as calls:
+    instead = _used_instead(answer)
+    with watch(task.forbidden, task.reference) as calls:
         for case in cases:
             printed = _Printed()
             with redirect_stdout(printed), redirect_stderr(printed):
                 # SystemExit and KeyboardInterrupt are answers, too.
                 outcome = run_case(task, answer, case, catch=BaseException)
             outcome.forbidden = calls[0] if calls else ""
+            _close_figures()
+            outcome.instead = instead
             outcome.printed = printed.getvalue()
             yield outcome
+
+
+def _used_instead(answer: Any) -> list[str]:
+    try:
+        return used_instead(answer)
+    except Exception:  # an answer need not be willing to be looked at
+        return []
 
 
 def run_case(
@@ -444,3 +457,30 @@ def without_input() -> None:
 
     sys.stdin = io.StringIO()
     builtins.input = refuse
+
+
+def without_display() -> None:
+    """Make words of what is shown in a notebook; for a child process, which has no page.
+
+    Otherwise each figure would come as the numbers of its picture, with every case.
+    """
+    os.environ["MPLBACKEND"] = "agg"  # draws nothing by itself; for an answer that imports it
+    if "matplotlib" in sys.modules:
+        sys.modules["matplotlib"].use("agg")
+    _close_figures()
+    if "IPython" in sys.modules:
+        shell = sys.modules["IPython"].get_ipython()
+        if shell is not None:
+            shell.display_pub.publish = _print_in_words
+            shell.display_formatter.active_types = ["text/plain"]
+
+
+def _print_in_words(data: Mapping[str, Any], *_: Any, **__: Any) -> None:
+    """Stand in for the method that sends what is shown to the page."""
+    print(data.get("text/plain", ""))
+
+
+def _close_figures() -> None:
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")

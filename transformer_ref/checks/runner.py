@@ -4,42 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 import torch
 
 from transformer_ref.checks import plain
-from transformer_ref.checks.process import Ended, Send, run_forked
+from transformer_ref.checks.process import Ended, Send, lift_memory_limit, load_for_meta, run_forked
 from transformer_ref.checks.registry import find_task
-from transformer_ref.checks.run import run_cases, without_input
+from transformer_ref.checks.run import run_cases, without_display, without_input
 from transformer_ref.checks.task import Case, Outcome, Task
 from transformer_ref.checks.worker import Worker, WorkerError
 
-TIME_LIMIT_SECONDS = 10.0
-TIME_LIMIT_VARIABLE = "TRANSFORMER_REF_CHECK_SECONDS"
+# In the text of Python's and numpy's error, and of torch's.
+_OUT_OF_MEMORY = ("MemoryError", "can't allocate memory")
 
 _worker = Worker()
-
-
-def time_limit() -> float:
-    """Return the seconds that an answer has for a task, from the environment if set there.
-
-    Returns:
-        the limit.
-
-    Raises:
-        ValueError: if the environment variable is not a positive number.
-    """
-    text = os.environ.get(TIME_LIMIT_VARIABLE, "")
-    try:
-        seconds = float(text) if text else TIME_LIMIT_SECONDS
-    except ValueError:
-        seconds = -1.0
-    if not seconds > 0:
-        raise ValueError(f"{TIME_LIMIT_VARIABLE} must be a number above 0, got {text!r}")
-    return seconds
 
 
 def run_answer(
@@ -78,20 +60,24 @@ def _run(task: Task, answer: Any, cases: list[Case], seconds: float) -> Ended:
         work_in_child(task.key, lambda: answer, packed, send)
 
     packed = plain.encode([asdict(case) for case in cases])
-    reason = "CUDA is in use here"
-    if sys.platform == "linux" and not torch.cuda.is_available():
+    with_meta = any("meta" in (case.device, case.arguments.get("device")) for case in cases)
+    if with_meta:
+        load_for_meta()
+    can_fork = sys.platform == "linux" and not torch.cuda.is_available()
+    if can_fork:
         ended = run_forked(work, seconds)
         if ended.how != "not ready":
             return ended
-        reason = "a copy of this process does not compute"
     try:
-        return _worker.run(task.key, answer, packed, seconds)
+        return _worker.run(task.key, answer, packed, seconds, with_meta)
     except WorkerError as error:
+        said = str(error)
+    if not can_fork:  # nor was it tried: better than nothing
         packed = plain.encode([asdict(case) for case in cases if case.device != "cuda"])
         ended = run_forked(work, seconds)
         if ended.how != "not ready":
             return ended
-        return Ended([], f"it cannot be run: {reason}, and {error}")
+    return Ended([], f"it cannot be run: a copy of this process does not compute, and {said}")
 
 
 def work_in_child(task: str, unpack: Callable[[], Any], cases: bytes, send: Send) -> None:
@@ -104,6 +90,8 @@ def work_in_child(task: str, unpack: Callable[[], Any], cases: bytes, send: Send
         send: sends bytes to the caller.
     """
     without_input()
+    with suppress(Exception):  # whatever state the student's plotting is in
+        without_display()
     questions = [Case(**each) for each in plain.decode(cases)]
     try:
         answer = unpack()
@@ -112,10 +100,29 @@ def work_in_child(task: str, unpack: Callable[[], Any], cases: bytes, send: Send
         for _ in questions:
             send(plain.encode(Outcome(fault="raised", error=text).as_plain()))
         return
-    for outcome in run_cases(find_task(task), answer, questions):
+    for outcome in _limited(questions, run_cases(find_task(task), answer, questions)):
         try:
             frame = plain.encode(outcome.as_plain())
         except Exception as error:
             said = f"its result cannot be read: {type(error).__name__}"
             frame = plain.encode(Outcome(fault="returned", error=said).as_plain())
         send(frame)
+
+
+def _limited(cases: list[Case], outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
+    """Go through outcomes as they come, with a limit on memory that ends where CUDA begins.
+
+    CUDA itself needs more. An answer that reached the limit before fails there unasked, as nothing
+    would stop it.
+    """
+    stopped: Outcome | None = None
+    for case in cases:
+        if case.device == "cuda":
+            if stopped is not None:
+                yield stopped
+                continue
+            lift_memory_limit()
+        outcome = next(outcomes)
+        if any(each in outcome.error for each in _OUT_OF_MEMORY):
+            stopped = outcome
+        yield outcome

@@ -15,7 +15,7 @@ Step = Callable[..., Any]
 
 DETACHED = Misconception(
     "detached",
-    "the values are right, but no gradient flows back through them",
+    "no gradient flows back through the result",
     "Training needs the path from the result to the inputs. Look for detach, .data, no_grad, "
     "numpy, .item() or a new torch.tensor.",
     (),
@@ -35,6 +35,56 @@ CHANGES_INPUT = Misconception(
     "function. Make a new tensor instead.",
     (),
     r"leaf [Vv]ariable that requires grad",
+)
+
+
+TOO_MILD = Misconception(
+    "fill-too-mild",
+    "hidden scores are low, but not low enough",
+    "Real scores may be lower than the fill, and then what is hidden wins. There is a value "
+    "that no score can fall below.",
+    (),
+)
+TENSOR_FOR_NUMBER = Misconception(
+    "tensor-for-a-number",
+    "the result is a tensor, or holds tensors, where plain numbers are asked for",
+    "Whoever reads the result may not know torch. .item(), .tolist() and int() make numbers of it.",
+    (),
+    r"is a tensor of shape \(.*\)(, expected (float|int|list)|; \.item)",
+)
+NUMBER_FOR_TENSOR = Misconception(
+    "number-for-a-tensor",
+    "the loss is a plain number: no gradient flows through it",
+    "Training needs the tensor, which knows the way back. Leave out .item() or float().",
+    (),
+    r"expected one tensor, received a float",
+)
+FIRST_ROUND = Misconception(
+    "returns-in-the-loop",
+    "only the first round of the loop has an effect",
+    "A return ends the function, also in the middle of a loop. It belongs behind the loop, as far "
+    "to the left as the `for`.",
+    (),
+)
+SAMPLED = Misconception(
+    "sampled",
+    "the token is drawn at random",
+    "Here the likeliest token is taken, each time the same one: argmax.",
+    (),
+)
+LARGEST_LOGIT = Misconception(
+    "max-not-argmax",
+    "the largest logit itself is taken for the token",
+    "max says how large the largest logit is, argmax where it stands. Its place is the token.",
+    (),
+    r"\] is a float",
+)
+NOTEBOOK = Misconception(
+    "name-of-the-notebook",
+    "the function uses a name of the notebook in the place of its own argument",
+    "It works for the example, and for nothing else. Look at which arguments the function never "
+    "reads.",
+    (),
 )
 
 

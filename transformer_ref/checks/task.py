@@ -96,6 +96,8 @@ class Outcome:
             "unsolved", or "refused" where it is the ValueError that the case asks for.
         error: the fault in words.
         forbidden: the refused call that was made, or "".
+        instead: an argument that the answer's code never reads, and a variable of the notebook
+            that it reads; empty where there are not both.
         printed: the first characters of what the answer printed.
     """
 
@@ -110,6 +112,7 @@ class Outcome:
     fault: str = ""
     error: str = ""
     forbidden: str = ""
+    instead: list[str] = field(default_factory=list)
     printed: str = ""
 
     def as_plain(self) -> dict[str, Any]:
@@ -118,9 +121,10 @@ class Outcome:
 
     def is_well_formed(self) -> bool:
         """Say whether the fields hold what they should: the sender may have been an answer."""
-        if type(self.changed) is not list or type(self.trainable) is not list:
+        lists = (self.changed, self.trainable, self.instead)
+        if not all(type(each) is list for each in lists):
             return False
-        names = (*self.changed, *self.trainable)
+        names = (*self.changed, *self.trainable, *self.instead)
         texts = (self.fault, self.error, self.forbidden, self.printed, *names)
         by_name = (self.values, self.dtypes, self.devices, self.gradients, self.left, self.noted)
         if not all(type(each) is str for each in texts):

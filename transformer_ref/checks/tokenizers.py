@@ -425,6 +425,7 @@ def train_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of train_bpe: real words and such as have many ties and repetitions."""
     draw = Draw(rng)
     x, y, z, w = draw.letters(4)
+    low, mid, high = sorted((x, y, z))
     few = dict(zip(draw.words(3), (5, 3, 2), strict=True))
     family = {"low": draw.number(2, 5), "lower": 2, "lowest": draw.number(1, 3), "newest": 4}
     cases: list[tuple[dict[str, int], int]] = [
@@ -443,6 +444,8 @@ def train_cases(rng: np.random.Generator) -> list[Case]:
         (_corpus(draw, (x, y), 5, (3, 8)), 6),
         (_corpus(draw, (x, y, z, w), 9, (2, 8)), 9),
         ({word: draw.number(1, 20) for word in draw.words(30)}, 15),
+        # (ab, a) and (a, c) come equally often: the pairs and the joined texts disagree.
+        ({low + mid: 5, low + mid + low: 2, low + high: 2}, 3),
     ]
     return _asked_again(
         [plain_case(word_counts=counts, num_merges=number) for counts, number in cases], 4

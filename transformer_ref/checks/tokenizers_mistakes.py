@@ -17,6 +17,9 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from transformer_ref.checks.shared_mistakes import (
+    FIRST_ROUND,
+)
 from transformer_ref.checks.task import Misconception
 
 Pair = tuple[str, str]
@@ -1035,6 +1038,11 @@ def _greatest(counts: dict[Pair, int]) -> Pair:
     return max(counts, key=lambda pair: (counts[pair], pair))
 
 
+def _best_by(tie: Step) -> Step:
+    """Return a choice of the most frequent pair that breaks ties in another way."""
+    return lambda counts: max(counts, key=lambda pair: (counts[pair], tie(pair)))
+
+
 def _learned(
     word_counts: dict[str, int],
     num_merges: int,
@@ -1145,6 +1153,18 @@ TRAIN = (
             ),
         ),
     ),
+    Misconception(
+        "ties-by-the-joined-text",
+        "between equally frequent pairs the joined texts or their lengths are compared",
+        "The pairs themselves are compared, symbol by symbol: ('ab', 'a') is greater than "
+        "('a', 'c'), though 'aba' is smaller than 'ac'.",
+        (
+            partial(_learned, choose=_best_by("".join)),
+            partial(_learned, choose=_best_by(lambda pair: (len("".join(pair)), pair))),
+            partial(_learned, choose=_best_by(lambda pair: (-len("".join(pair)), pair))),
+        ),
+    ),
+    _with(FIRST_ROUND, lambda word_counts, num_merges: _learned(word_counts, min(1, num_merges))),
     Misconception(
         "words-not-merged",
         "the words stay as they were, so the same pair wins each time",
@@ -1377,6 +1397,11 @@ def _unknown(instead: Step) -> Step:
     return encode
 
 
+def _unknown_taken_out(word: str, merges: Merges) -> list[str]:
+    """Take unknown characters out first, so that others become neighbours."""
+    return _applied("".join(each for each in word if each in _characters_known(merges)), merges)
+
+
 def _unknown_raises(word: str, merges: Merges) -> list[str]:
     for character in word:
         if character not in _characters_known(merges):
@@ -1452,7 +1477,7 @@ BPE_ENCODE = (
         "unknown-left-out",
         "characters that the merges do not know are left out",
         "The pieces, put together, spell the word. What no merge holds comes back as it is.",
-        (_unknown(lambda symbol: []),),
+        (_unknown(lambda symbol: []), _unknown_taken_out),
     ),
     Misconception(
         "unknown-replaced",
@@ -1617,6 +1642,12 @@ BUG = (
         "A search for ' a b ' uses up the space that the next pair needs as its border. Look ahead "
         "without using up, or compare symbol by symbol.",
         (_in_each(_spaces_used_up),),
+    ),
+    Misconception(
+        "ends-forgotten",
+        "at the beginning and at the end of a word nothing is merged",
+        "There is no space before the first symbol, and none behind the last one.",
+        (_in_each(lambda word, pair: word.replace(f" {' '.join(pair)} ", f" {''.join(pair)} ")),),
     ),
     _with(
         FIRST_ONLY,

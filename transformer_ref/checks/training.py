@@ -424,9 +424,19 @@ def perplexity_cases(rng: np.random.Generator) -> list[Case]:
             logits_case(rng, note="T = V", length=6, vocab_size=6),
         ),
         logits_case(rng, note="a large batch", batch=12, length=8),
+        _sure(logits_case(rng, note="one real label costs nothing")),
+        louder(logits_case(rng, "float64", right=0.7), 15.0),
     ]
     _with_twins(rng, cases, cases[1])
     return numbered(cases)
+
+
+def _sure(case: Case) -> Case:
+    """Make the model so sure of one real label that its loss is 0, as that of padding."""
+    logits, labels = case.arguments["logits"], case.arguments["labels"]
+    row, place = np.argwhere(labels != case.arguments["pad_id"])[0]
+    logits[row, place, labels[row, place]] = 200.0
+    return case
 
 
 # --- the learning rate -----------------------------------------------------------------------

@@ -22,6 +22,8 @@ from transformer_ref.checks.shared_mistakes import (
     CHANGES_INPUT,
     DETACHED,
     FLOAT32_ONLY,
+    NUMBER_FOR_TENSOR,
+    TENSOR_FOR_NUMBER,
     Step,
     detached,
     in_float32,
@@ -483,6 +485,7 @@ LOSS = (
     _with(CLASSES_LAST, _classes_last),
     IGNORE_IDX,
     _with(DETACHED, detached(right_loss)),
+    _with(NUMBER_FOR_TENSOR, lambda *given, **named: right_loss(*given, **named).item()),
     _with(FLOAT32_ONLY, in_float32(right_loss)),
     _with(LABELS_CHANGED, _changes_labels),
 )
@@ -506,6 +509,13 @@ def _rate(
 
 
 right_rate = _rate()
+
+
+def _factor_in(rise: float = 0.0, fall: float = 0.0) -> Step:
+    """Return the schedule with a power of d_model in each branch."""
+    return lambda step, d_model, warmup: min(
+        d_model**rise * step * warmup**-1.5, d_model**fall * step**-0.5
+    )
 
 
 def _off(by: int) -> Step:
@@ -595,6 +605,25 @@ RATE = (
             ),
         ),
     ),
+    Misconception(
+        "d_model-in-one-branch",
+        "the factor of d_model belongs to one of the two branches only",
+        "It stands in front of the brackets, so that both branches have it.",
+        (_factor_in(fall=-0.5), _factor_in(rise=-0.5)),
+    ),
+    Misconception(
+        "whole-exponents",
+        "the exponents are rounded: // gives whole numbers",
+        "-3 // 2 is -2. Write -1.5, or -3 / 2 in brackets.",
+        (
+            _rate(
+                rise=lambda step, warmup: step * warmup**-2.0,
+                fall=lambda step, warmup: 1 / step,
+                size=-1.0,
+            ),
+        ),
+    ),
+    _with(TENSOR_FOR_NUMBER, lambda *given: torch.tensor(right_rate(*given))),
     Misconception(
         "fall-counted-from-the-peak",
         "the fall counts its steps from the end of the warm-up",
@@ -733,6 +762,7 @@ ACCURACY = (
         r"must match the size|not match|broadcast",
     ),
     _with(SHIFTED_AGAIN, _shifted_accuracy),
+    _with(TENSOR_FOR_NUMBER, Accuracy(then=torch.tensor)),
     _with(LABELS_CHANGED, _changes_labels_first),
 )
 
@@ -941,6 +971,7 @@ STEP = (
         (_source_read_as_target,),
         r"index out of range|index -?\d+ is out of bounds|batch_size|must match|not match",
     ),
+    _with(TENSOR_FOR_NUMBER, lambda *given: torch.tensor(Stepping()(*given))),
 )
 
 
@@ -952,12 +983,13 @@ class Forced:
     """The parts of the loss of a batch; call it as (model, src, tgt, pad_id)."""
 
     cut: Callable[[Tensor], Pair] = shifted
+    forward: Callable[[Any, Tensor, Tensor], Tensor] = _forward_once
     loss: Step = right_loss
 
     def __call__(self, model: Any, src: Tensor, tgt: Tensor, pad_id: int) -> Any:
         """Compute the loss, part by part."""
         inputs, labels = self.cut(tgt)
-        return self.loss(model(src, inputs), labels, pad_id)
+        return self.loss(self.forward(model, src, inputs), labels, pad_id)
 
 
 BUG = (
@@ -992,7 +1024,15 @@ BUG = (
         Forced(loss=Loss(average=_summed_by_sentence)),
     ),
     _with(SCRAMBLED, Forced(loss=_classes_scrambled)),
+    Misconception(
+        "source-cut",
+        "the last token of the source is cut off",
+        "The shift is for the target, of which the model says the next token. It reads the whole "
+        "source.",
+        (Forced(forward=lambda model, src, inputs: model(src[:, :-1], inputs)),),
+    ),
     _with(DETACHED, detached(Forced())),
+    _with(NUMBER_FOR_TENSOR, lambda *given: Forced()(*given).item()),
 )
 
 
@@ -1002,6 +1042,11 @@ def _exp(loss: Tensor) -> float:
 
 def _mean_of_exponentials(losses: Tensor, real: Tensor) -> Tensor:
     return counted(losses.exp(), real)
+
+
+def _costly(losses: Tensor, real: Tensor, least: float = 0.0) -> Tensor:
+    losses = losses * real
+    return losses[losses > least].mean()
 
 
 def _sentences_then_mean(losses: Tensor, real: Tensor) -> Tensor:
@@ -1065,5 +1110,15 @@ SILENT_BUG = (
         (Loss(then=lambda loss: (-loss).exp().item()),),
     ),
     _with(SOFTMAX_TWICE, Loss(each=_of_softmax, then=_exp)),
+    Misconception(
+        "small-losses-left-out",
+        "real labels that cost nothing, or little, are left out as if they were padding",
+        "A sure model has a loss of 0 at a real label too. Ask the labels what is padding.",
+        (
+            Loss(average=_costly, then=_exp),
+            Loss(average=partial(_costly, least=0.1), then=_exp),
+        ),
+    ),
     _with(SHIFTED_AGAIN, lambda *given: _exp(_shifts_again(*given))),
+    _with(TENSOR_FOR_NUMBER, Loss(then=torch.exp)),
 )

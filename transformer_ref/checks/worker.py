@@ -12,17 +12,16 @@ import atexit
 import contextlib
 import os
 import pickle
-import select
+import selectors
 import subprocess
 import sys
 import threading
 import time
-from typing import Any, BinaryIO
+from typing import Any
 
 from transformer_ref.checks import plain
-from transformer_ref.checks.process import Ended, Send, run_forked
-
-START_SECONDS = 120.0
+from transformer_ref.checks.limits import worker_seconds
+from transformer_ref.checks.process import Ended, Send, load_for_meta, run_forked, wait_for
 
 
 class WorkerError(RuntimeError):
@@ -36,7 +35,9 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
-    def run(self, task: str, answer: Any, cases: bytes, seconds: float) -> Ended:
+    def run(
+        self, task: str, answer: Any, cases: bytes, seconds: float, with_meta: bool = False
+    ) -> Ended:
         """Run an answer on cases.
 
         Args:
@@ -44,6 +45,7 @@ class Worker:
             answer: the function or class.
             cases: the cases, as :func:`transformer_ref.checks.plain.encode` writes them.
             seconds: time limit.
+            with_meta: whether a case is on the device "meta".
 
         Returns:
             what came back, as from :func:`transformer_ref.checks.process.run_forked`.
@@ -51,19 +53,21 @@ class Worker:
         Raises:
             WorkerError: if the answer cannot be packed or the worker does not answer.
         """
-        job = plain.encode({"task": task, "seconds": seconds, "path": list(sys.path)})
+        job = plain.encode(
+            {"task": task, "seconds": seconds, "path": list(sys.path), "with_meta": with_meta}
+        )
         packed = _pack(answer)
         with self._lock:
+            deadline = time.monotonic() + worker_seconds(seconds)
             try:
                 process = self._started()
                 assert process.stdin is not None
                 assert process.stdout is not None
+                to, back = process.stdin.fileno(), process.stdout.fileno()
                 for part in (job, cases, packed):
-                    _write(process.stdin, part)
-                how = plain.decode(_read(process.stdout, seconds + START_SECONDS))
-                frames = [
-                    _read(process.stdout, START_SECONDS) for _ in range(how["number_of_frames"])
-                ]
+                    _write(to, part, deadline)
+                how = plain.decode(_read(back, deadline))
+                frames = [_read(back, deadline) for _ in range(how["number_of_frames"])]
                 return Ended(frames, how["how"])
             except (OSError, ValueError) as error:
                 self.stop()
@@ -90,6 +94,9 @@ class Worker:
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
             )
+            assert self._process.stdin is not None
+            # A worker that does not start reads nothing, and a write that waits has no time limit.
+            os.set_blocking(self._process.stdin.fileno(), False)
             atexit.register(self.stop)
         return self._process
 
@@ -103,10 +110,10 @@ _MAIN = (
 
 def serve() -> None:
     """Be the worker: read jobs from standard input and write results to standard output."""
-    jobs, results = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=0)
+    jobs, results = 0, os.dup(1)
     while True:
         try:
-            job, cases, packed = (_read(jobs, None) for _ in range(3))
+            job, cases, packed = (_read(jobs) for _ in range(3))
         except (OSError, ValueError):
             return  # the caller has gone
         settings = plain.decode(job)
@@ -122,6 +129,8 @@ def serve() -> None:
             sys.path[:] = settings["path"]
             work_in_child(settings["task"], lambda: pickle.loads(packed), cases, send)
 
+        if settings["with_meta"]:
+            load_for_meta()
         ended = run_forked(work, settings["seconds"])
         _write(results, plain.encode({"how": ended.how, "number_of_frames": len(ended.frames)}))
         for frame in ended.frames:
@@ -154,28 +163,30 @@ def _is_installed(module: Any) -> bool:
     return top in ("__main__", "transformer_ref", "torch") or "site-packages" in file
 
 
-def _write(stream: BinaryIO | Any, data: bytes) -> None:
+def _write(descriptor: int, data: bytes, deadline: float | None = None) -> None:
     view = memoryview(len(data).to_bytes(8, "big") + data)
     while view:
-        view = view[stream.write(view) or 0 :]
-    stream.flush()
+        _wait(descriptor, selectors.EVENT_WRITE, deadline)
+        view = view[os.write(descriptor, view) :]
 
 
-def _read(stream: BinaryIO | Any, seconds: float | None) -> bytes:
-    size = int.from_bytes(_read_exactly(stream, 8, seconds), "big")
-    return _read_exactly(stream, size, seconds)
+def _read(descriptor: int, deadline: float | None = None) -> bytes:
+    size = int.from_bytes(_read_exactly(descriptor, 8, deadline), "big")
+    return _read_exactly(descriptor, size, deadline)
 
 
-def _read_exactly(stream: BinaryIO | Any, size: int, seconds: float | None) -> bytes:
-    """Read from the descriptor itself, so that no buffer hides what select should see."""
-    deadline = None if seconds is None else time.monotonic() + seconds
+def _read_exactly(descriptor: int, size: int, deadline: float | None) -> bytes:
     parts = bytearray()
     while len(parts) < size:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        if not select.select([stream], [], [], left)[0]:
-            raise OSError("no answer in time")
-        data = os.read(stream.fileno(), min(1 << 20, size - len(parts)))
+        _wait(descriptor, selectors.EVENT_READ, deadline)
+        data = os.read(descriptor, min(1 << 20, size - len(parts)))
         if not data:
             raise OSError("the connection is closed")
         parts += data
     return bytes(parts)
+
+
+def _wait(descriptor: int, event: int, deadline: float | None) -> None:
+    left = None if deadline is None else max(0.0, deadline - time.monotonic())
+    if not wait_for(descriptor, event, left):
+        raise OSError("no answer in time")

@@ -1093,6 +1093,20 @@ def w_attn_after_filled(query, key, value, mask=None):
     return w @ value, w
 
 
+def w_attn_mild(query, key, value, mask=None):
+    scores = query @ key.mT / math.sqrt(key.shape[-1])
+    if mask is not None:
+        scores = torch.where(mask, scores, torch.full_like(scores, -500.0))
+    w = torch.exp(scores - scores.amax(-1, keepdim=True))
+    w = w / w.sum(-1, keepdim=True)
+    return w @ value, w
+
+
+def w_split_tokens(x, num_heads):
+    batch, _, d_model = x.shape
+    return x.view(batch, num_heads, -1, d_model)
+
+
 def w_attn_key_detached(query, key, value, mask=None):
     return attn_plain(query, key.detach(), value, mask)
 
@@ -1295,6 +1309,7 @@ WRONG = {
         ("mask-inverted", w_attn_inverted),
         ("mask-inverted", w_attn_inverted_sign),
         ("mask-after-softmax", w_attn_after),
+        ("fill-too-mild", w_attn_mild),
         ("masked-score-zero", w_attn_zero),
         ("masked-score-zero", w_attn_multiplied),
         ("mask-added", w_attn_added),
@@ -1312,6 +1327,7 @@ WRONG = {
         ("changes-its-input", w_attn_inplace_key),
     ],
     "attention.split_heads": [
+        ("tokens-cut", w_split_tokens),
         ("no-transpose", w_split_no_transpose),
         ("cut-across-time", w_split_view),
         ("interleaved", w_split_interleaved),
@@ -1361,6 +1377,7 @@ WRONG = {
         ("mask-ignored", _attends(w_attn_mask_lost)),
         ("mask-inverted", _attends(w_attn_inverted)),
         ("mask-after-softmax", _attends(w_attn_after)),
+        ("fill-too-mild", _attends(w_attn_mild)),
         ("masked-score-zero", _attends(w_attn_zero)),
         ("mask-added", _attends(w_attn_added)),
         ("mask-on-rows", _attends(w_attn_on_rows)),
@@ -1433,6 +1450,7 @@ WRONG = {
         ("mask-ignored", _bug(w_attn_mask_lost)),
         ("mask-inverted", _bug(w_attn_inverted_sign)),
         ("mask-after-softmax", _bug(w_attn_after)),
+        ("fill-too-mild", _bug(w_attn_mild)),
         ("masked-score-zero", _bug(w_attn_multiplied)),
         ("mask-added", _bug(w_attn_added)),
         ("mask-on-rows", _bug(w_attn_on_rows)),

@@ -1450,6 +1450,11 @@ def _opposite(mask):
     return None if mask is None else mask.logical_not()
 
 
+class WBlockMemory(Block):
+    def forward(self, x, memory, memory_mask=None):
+        return self.norm(torch.add(memory, self.cross_attention(x, memory, memory, memory_mask)))
+
+
 # =============================================================================================
 # what is expected of each
 # =============================================================================================
@@ -1911,6 +1916,7 @@ WRONG = {
             _block(look=lambda self, x, y, mask: Block.look(self, x, y, _opposite(mask))),
         ),
         ("no-residual", _block(end=lambda self, x, found: self.norm(found))),
+        ("memory-in-the-sum", WBlockMemory),
         ("norm-missing", _block(end=lambda self, x, found: found + x)),
         ("norm-elsewhere", _block(end=lambda self, x, found: x + self.norm(found))),
         (

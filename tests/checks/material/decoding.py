@@ -1550,6 +1550,90 @@ def m_all_minus_one(next_logits, prompts, eos_id, max_len):
     return [row + [-1] * (longest - len(row)) for row in rows]
 
 
+def w_greedy_max(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    for _ in range(max_len - 1):
+        ids.append(int(torch.max(next_logits(ids))))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+def w_greedy_returns(next_logits, bos_id, eos_id, max_len):
+    out = [bos_id]
+    for _ in range(1, max_len):
+        best = next_logits(out).argmax().item()
+        return [*out, best]
+    return out
+
+
+def w_greedy_global(next_logits, bos_id, eos_id, max_len):
+    sos, eos = 1, 0
+    out = [sos]
+    while out[-1] != eos and len(out) < max_len:
+        out += [next_logits(out).argmax().item()]
+    return out
+
+
+def w_filter_only_k(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        logits = logits.sort(dim=-1, descending=True)[0][..., :top_k]
+    return logits if top_p is None else filter_scatter(logits, None, top_p)
+
+
+def w_beam_one_list(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    live, ended = [(0.0, [bos_id])], []
+    for _ in range(max_len - 1):
+        grown = []
+        for total, ids in live:
+            for token, step in enumerate(next_log_probs(ids).tolist()):
+                ids.append(token)
+                grown.append((total + step, ids))
+        grown = sorted(grown, key=lambda pair: -pair[0])[:beam_size]
+        ended += [pair for pair in grown if pair[1][-1] == eos_id]
+        live = [pair for pair in grown if pair[1][-1] != eos_id]
+        if not live:
+            break
+    return max(ended + live, key=lambda pair: pair[0] / (len(pair[1]) - 1) ** length_penalty)[1]
+
+
+def w_beam_topk(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    live, ended = [(0.0, [bos_id])], []
+    while live and len(live[0][1]) < max_len:
+        grown = []
+        for total, ids in live:
+            steps, tokens = next_log_probs(ids).topk(beam_size)
+            for step, token in zip(steps.tolist(), tokens.tolist(), strict=True):
+                grown.append((total + step, [*ids, token]))
+        grown = sorted(grown, key=lambda pair: -pair[0])[:beam_size]
+        ended += [pair for pair in grown if pair[1][-1] == eos_id]
+        live = [pair for pair in grown if pair[1][-1] != eos_id]
+    return max(ended + live, key=lambda pair: pair[0] / (len(pair[1]) - 1) ** length_penalty)[1]
+
+
+def w_cached_zeros(query, key, value, cache):
+    batch, heads, _, size = key.shape
+    old = cache or (key.new_zeros(batch, heads, 1, size),) * 2
+    keys, values = (torch.cat(pair, dim=-2) for pair in zip(old, (key, value), strict=True))
+    return tr.scaled_dot_product_attention(query, keys, values)[0], (keys, values)
+
+
+def w_cached_no_values(query, key, value, cache):
+    keys = key if cache is None else torch.cat([cache[0], key], dim=-2)
+    weights = torch.softmax(query @ keys.mT / keys.shape[-1] ** 0.5, dim=-1)
+    return torch.matmul(weights, value), (keys, value)
+
+
+def w_all_break(next_logits, prompts, eos_id, max_len):
+    rows = [[*prompt] for prompt in prompts]
+    for _ in range(len(rows[0]), max_len):
+        for row in rows:
+            if eos_id in row:
+                break
+            row += [next_logits(row).argmax().item()]
+    return rows
+
+
 def m_all_one_step(next_logits, prompts, eos_id, max_len):
     return [[*prompt, int(next_logits(prompt).argmax())] for prompt in prompts]
 
@@ -1606,6 +1690,11 @@ CORRECT = {
 
 WRONG = {
     "decoding.greedy_decode": [
+        ("sampled", m_greedy_sampled),
+        ("tensor-for-a-number", m_greedy_tensor),
+        ("max-not-argmax", w_greedy_max),
+        ("returns-in-the-loop", w_greedy_returns),
+        ("name-of-the-notebook", w_greedy_global),
         ("never-stops", w_greedy_text),
         ("no-limit", w_greedy_until_eos),
         ("never-stops-at-all", w_greedy_forever),
@@ -1630,6 +1719,7 @@ WRONG = {
         ("nothing-said-twice", w_greedy_no_repeats),
     ],
     "decoding.filter_logits": [
+        ("only-k-logits", w_filter_only_k),
         ("not-renormalised", w_filter_p_then_k),
         ("not-renormalised", w_filter_both_from_the_start),
         ("one-of-the-two", w_filter_elif),
@@ -1663,6 +1753,8 @@ WRONG = {
         ("float32-only", w_filter_float),
     ],
     "decoding.beam_search": [
+        ("one-list-for-all", w_beam_one_list),
+        ("beam-above-v", w_beam_topk),
         ("greedy", w_beam_greedy),
         ("each-goes-on-greedily", w_beam_branches),
         ("worst-kept", w_beam_worst),
@@ -1688,6 +1780,8 @@ WRONG = {
         ("end-left-out", w_beam_no_eos),
     ],
     "decoding.cached_attention": [
+        ("zeros-for-no-cache", w_cached_zeros),
+        ("only-keys-appended", w_cached_no_values),
         ("cache-not-used", w_cached_ignored),
         ("cache-not-used", w_cached_self_only),
         ("not-to-itself", w_cached_past_only),
@@ -1731,6 +1825,7 @@ WRONG = {
         ("changes-its-input", w_bug_prompt_changed),
     ],
     "decoding.find_another_bug": [
+        ("rows-behind-wait", w_all_break),
         ("bug-is-in", another_as_given),
         ("bug-is-in", w_all_marked),
         ("never-stops", w_all_never),
@@ -1755,12 +1850,10 @@ WRONG = {
 
 MUTANTS = {
     "decoding.greedy_decode": [
-        m_greedy_sampled,
         m_greedy_absolute,
         m_greedy_reversed,
         m_greedy_two_last,
         m_greedy_third,
-        m_greedy_tensor,
         m_greedy_twice_bos,
         m_greedy_entries,
     ],

@@ -2120,6 +2120,40 @@ def m_lm_none(ids, weight, positions):
     lm_mended(ids, weight, positions)
 
 
+def w_pairs_index(ids, window):
+    found = []
+    for center in ids:
+        place = ids.index(center)
+        for other in range(place - window, place + window + 1):
+            if other != place and 0 <= other < len(ids):
+                found.append((center, ids[other]))
+    return found
+
+
+def w_pairs_returns(ids, window):
+    found = []
+    for place, center in enumerate(ids):
+        for other in range(max(place - window, 0), min(place + window + 1, len(ids))):
+            if other != place:
+                found.append((center, ids[other]))
+        return found
+    return found
+
+
+def w_bags_index(ids, window):
+    bags = []
+    for center in ids:
+        place = ids.index(center)
+        bag = ids[max(place - window, 0) : place] + ids[place + 1 : place + 1 + window]
+        bags += [(bag, center)] if bag else []
+    return bags
+
+
+def w_bags_returns(ids, window):
+    bag = ids[1 : window + 1]
+    return [(bag, ids[0])] if bag else []
+
+
 def m_lm_twice_normed(ids, weight, positions):
     x = F.layer_norm(embed_index(ids, weight), weight.shape[1:]) + positions
     return F.layer_norm(x, x.shape[-1:]) @ weight.T
@@ -2269,6 +2303,8 @@ WRONG = {
         ("changes-its-input", w_embed_in_place),
     ],
     "embeddings.skipgram_pairs": [
+        ("first-place-of-a-word", w_pairs_index),
+        ("returns-in-the-loop", w_pairs_returns),
         ("centre-among-contexts", w_skip_center),
         ("one-side-only", w_skip_right),
         ("one-side-only", w_skip_left),
@@ -2297,6 +2333,8 @@ WRONG = {
         ("changes-its-input", w_skip_pop),
     ],
     "embeddings.cbow_examples": [
+        ("first-place-of-a-word", w_bags_index),
+        ("returns-in-the-loop", w_bags_returns),
         ("centre-among-contexts", w_cbow_center),
         ("one-side-only", w_cbow_left),
         ("one-side-only", w_cbow_right),

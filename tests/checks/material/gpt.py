@@ -1553,6 +1553,104 @@ def m_long_refuses(model, ids, max_new_tokens, max_len):
     return long_negative(model, ids, max_new_tokens, max_len)
 
 
+def w_field_halves(kernel_size, num_layers, dilation=1):
+    reach = 0
+    for _ in range(num_layers):
+        reach += kernel_size // 2 * dilation
+    return reach + 1 + reach
+
+
+def w_batch_next_block(ids, block_size, starts):
+    inputs, labels = [], []
+    for start in starts:
+        middle = int(start) + block_size
+        inputs.append(ids[middle - block_size : middle])
+        labels.append(ids[middle : middle + block_size])
+    return torch.stack(inputs), torch.stack(labels)
+
+
+def w_batch_returns(ids, block_size, starts):
+    for start in starts:
+        piece = ids[start : start + block_size + 1].clone()
+        return piece[:-1][None], piece[1:][None]
+
+
+def w_batch_overwritten(ids, block_size, starts):
+    for start in starts:
+        inputs = ids[start:][:block_size]
+        labels = ids[start:][1 : block_size + 1]
+    return inputs, labels
+
+
+def w_batch_global(ids, block_size, starts):
+    text = torch.tensor([*range(10, 20)])
+    return (
+        torch.stack([text[s : s + block_size] for s in starts]),
+        torch.stack([text[s + 1 : s + 1 + block_size] for s in starts]),
+    )
+
+
+def w_generate_categorical(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        chances = torch.distributions.Categorical(logits=model(ids)[:, -1])
+        ids = torch.cat([ids, chances.sample()[:, None]], dim=-1)
+    return ids
+
+
+def w_generate_max(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        best = torch.max(model(ids)[:, -1, :], dim=-1)[0]
+        ids = torch.hstack([ids, best.to(torch.int64)[:, None]])
+    return ids
+
+
+def w_generate_returns(model, ids, max_new_tokens):
+    while True:
+        last = model(ids)[:, -1, :]
+        return torch.cat((ids, last.argmax(-1).unsqueeze(-1)), -1)
+
+
+def w_generate_global(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        ids = torch.cat([ids, (ids[:, -1:] + 1) % 10], dim=1)
+    return ids
+
+
+def w_generate_flat(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        logits = model(ids)[:, -1, :]
+        best = torch.argmax(logits).item() % logits.size(1)
+        ids = torch.cat([ids, torch.full((ids.size(0), 1), best)], dim=1)
+    return ids
+
+
+def w_generate_one_row(model, ids, max_new_tokens):
+    row = ids[0].tolist()
+    for _ in range(max_new_tokens):
+        row.append(model(torch.tensor(row)[None])[0, -1].argmax().item())
+    return torch.tensor(row)[None]
+
+
+def w_long_max(model, ids, max_new_tokens, max_len):
+    for _ in range(max_new_tokens):
+        best = torch.max(model(ids[:, -max_len:])[:, -1, :], dim=-1)[0]
+        ids = torch.hstack([ids, best.to(torch.int64)[:, None]])
+    return ids
+
+
+def w_long_returns(model, ids, max_new_tokens, max_len):
+    for _ in range(max_new_tokens):
+        last = model(ids[:, -max_len:])[:, -1]
+        return torch.hstack([ids, last.argmax(1)[:, None]])
+
+
+def w_long_window_once(model, ids, max_new_tokens, max_len):
+    window, out = ids[:, -max_len:], ids.clone()
+    for _ in range(max_new_tokens):
+        out = torch.hstack([out, model(window)[:, -1].argmax(1, keepdim=True)])
+    return out
+
+
 m_long_worst = _long(_newest, pick=lambda x: x[:, -1].argmin(-1, keepdim=True))
 m_long_three = _long(lambda ids, m, t: ids[:, -min(3, m) :][:, -2:])
 
@@ -1618,6 +1716,7 @@ CORRECT = {
 
 WRONG = {
     "gpt.cnn_receptive_field": [
+        ("half-kernels", w_field_halves),
         ("kernels-added-up", w_field_sum),
         ("kernels-added-up", w_field_sum_gaps),
         ("kernels-added-up", w_field_sum_dilated),
@@ -1641,6 +1740,12 @@ WRONG = {
         ("no-int", w_field_float),
     ],
     "gpt.lm_batch": [
+        ("next-block", w_batch_next_block),
+        ("one-row", w_batch_returns),
+        ("one-row", w_batch_overwritten),
+        ("name-of-the-notebook", w_batch_global),
+        ("no-pair-of-tensors", m_batch_lists),
+        ("no-pair-of-tensors", m_batch_one),
         ("no-shift", w_batch_same),
         ("shift-of-two", w_batch_two),
         ("backwards", w_batch_swapped),
@@ -1717,6 +1822,13 @@ WRONG = {
         ("cut-off", w_gpt_detached_residual),
     ],
     "gpt.generate": [
+        ("sampled", m_generate_random),
+        ("sampled", w_generate_categorical),
+        ("max-not-argmax", w_generate_max),
+        ("returns-in-the-loop", w_generate_returns),
+        ("name-of-the-notebook", w_generate_global),
+        ("one-token-for-all", w_generate_flat),
+        ("first-row-only", w_generate_one_row),
         ("last-token-only", w_generate_last_token),
         ("first-place", w_generate_first_place),
         ("place-before-the-last", w_generate_before),
@@ -1738,6 +1850,7 @@ WRONG = {
         ("changes-its-input", w_generate_in_place),
     ],
     "gpt.find_the_bug": [
+        ("number-for-a-tensor", m_loss_float),
         ("bug-is-in", bug_as_given),
         ("bug-is-in", w_loss_shift_elsewhere),
         ("no-shift", w_loss_no_shift),
@@ -1759,6 +1872,10 @@ WRONG = {
         ("detached", w_loss_item),
     ],
     "gpt.find_another_bug": [
+        ("sampled", m_long_random),
+        ("max-not-argmax", w_long_max),
+        ("returns-in-the-loop", w_long_returns),
+        ("prompt-again", w_long_window_once),
         ("bug-is-in", another_as_given),
         ("bug-is-in", w_long_head),
         ("no-window", w_long_none),
@@ -1792,8 +1909,6 @@ MUTANTS = {
     "gpt.lm_batch": [
         m_batch_reversed,
         m_batch_float,
-        m_batch_lists,
-        m_batch_one,
         m_batch_rows_reversed,
         m_batch_sorted,
         m_batch_in_place,
@@ -1816,7 +1931,6 @@ MUTANTS = {
         m_gpt_function,
     ],
     "gpt.generate": [
-        m_generate_random,
         m_generate_lists,
         m_generate_float,
         m_generate_stops,
@@ -1828,7 +1942,6 @@ MUTANTS = {
         m_generate_two_last,
     ],
     "gpt.find_the_bug": [
-        m_loss_float,
         m_loss_each,
         m_loss_smoothed,
         m_loss_bits,
@@ -1838,7 +1951,6 @@ MUTANTS = {
     ],
     "gpt.find_another_bug": [
         m_long_skips,
-        m_long_random,
         m_long_reversed,
         m_long_list,
         m_long_refuses,

@@ -397,7 +397,7 @@ def m_causal_squared(length, device=None):
     return causal_compare(length * length, device)
 
 
-def m_causal_numpy(length, device=None):
+def w_causal_numpy(length, device=None):
     return np.tri(length, dtype=bool)[None, None]
 
 
@@ -611,7 +611,7 @@ def m_target_ends(ids, pad_id):
     return target_loops(torch.cat([ids[:, 1:], ids[:, :1]], dim=1), pad_id)
 
 
-def m_target_numpy(ids, pad_id):
+def w_target_numpy(ids, pad_id):
     return target_loops(ids, pad_id).numpy()
 
 
@@ -1247,6 +1247,7 @@ WRONG = {
         ("added-to-the-scores", w_causal_additive),
         ("added-to-the-scores", w_causal_additive_matrix),
         ("added-to-the-scores", w_causal_additive_number),
+        ("numpy", w_causal_numpy),
     ],
     "masking.target_mask": [
         ("or-not-and", w_target_or),
@@ -1276,6 +1277,7 @@ WRONG = {
         ("numbers-not-booleans", w_target_int),
         ("added-to-the-scores", w_target_additive),
         ("changes-its-input", w_target_in_place),
+        ("numpy", w_target_numpy),
     ],
     "masking.masked_softmax": [
         ("nan-where-nothing-is-seen", w_soft_nan),
@@ -1382,7 +1384,6 @@ MUTANTS = {
         m_causal_zeros,
         m_causal_column,
         m_causal_squared,
-        m_causal_numpy,
         m_causal_third,
     ],
     "masking.target_mask": [
@@ -1392,7 +1393,6 @@ MUTANTS = {
         m_target_window,
         m_target_transposed,
         m_target_ends,
-        m_target_numpy,
         m_target_nothing,
         m_target_pair,
     ],

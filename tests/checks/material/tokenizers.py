@@ -22,6 +22,8 @@ from collections import Counter, OrderedDict, defaultdict
 import numpy as np
 import torch
 
+from transformer_ref.checks import tokenizers as tr
+
 # =============================================================================================
 # word_tokenize
 # =============================================================================================
@@ -2044,6 +2046,32 @@ def m_bug_reversed_pair(words, pair):
     return bug_split(words, pair[::-1])
 
 
+def w_train_joined(word_counts, num_merges):
+    words, merges = {tuple(word): count for word, count in word_counts.items()}, []
+    while len(merges) < num_merges:
+        counts = tr.count_pairs(words)
+        if not counts:
+            return merges
+        first = sorted(counts, key=lambda pair: (counts[pair], pair[0] + pair[1]))[-1]
+        merges.append(first)
+        words = {tr.merge_pair(word, first): count for word, count in words.items()}
+    return merges
+
+
+def w_train_returns(word_counts, num_merges):
+    counts = tr.count_pairs({tuple(word): count for word, count in word_counts.items()})
+    for _ in range(num_merges):
+        return sorted(counts, key=lambda pair: (counts[pair], pair))[-1:]
+    return []
+
+
+def w_merge_words_inside(words, pair):
+    a, b = pair
+    return {
+        word.replace(" " + a + " " + b + " ", " " + a + b + " "): n for word, n in words.items()
+    }
+
+
 def m_bug_upper(words, pair):
     return {w.upper(): n for w, n in bug_split(words, pair).items()}
 
@@ -2231,6 +2259,8 @@ WRONG = {
         ("nothing-merged", w_merge_nothing),
     ],
     "tokenizers.train_bpe": [
+        ("ties-by-the-joined-text", w_train_joined),
+        ("returns-in-the-loop", w_train_returns),
         ("not-weighted", w_train_ones),
         ("ties-as-they-came", w_train_get),
         ("ties-as-they-came", w_train_most_common),
@@ -2287,6 +2317,7 @@ WRONG = {
         ("changes-its-input", w_bpe_pops),
     ],
     "tokenizers.find_the_bug": [
+        ("ends-forgotten", w_merge_words_inside),
         ("inside-symbols", w_bug_as_found),
         ("right-border-only", w_bug_right),
         ("left-border-only", w_bug_left),

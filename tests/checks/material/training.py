@@ -1346,6 +1346,27 @@ def m_ppl_one_too_many(logits, labels, pad_id):
     return (losses.sum() / ((labels != pad_id).sum() + 1)).exp().item()
 
 
+def w_rate_one_branch(step, d_model, warmup):
+    fall = 1.0 / math.sqrt(d_model * step)
+    return min(fall, step / warmup**1.5)
+
+
+def w_rate_floored(step, d_model, warmup):
+    return d_model ** (-1 // 2) * min(step ** (-1 // 2), step * warmup ** (-3 // 2))
+
+
+def w_bug_source_cut(model, src, tgt, pad_id):
+    source, reads, says = src[..., :-1], tgt[..., :-1], tgt[..., 1:]
+    return F.cross_entropy(model(source, reads).transpose(1, 2), says, ignore_index=pad_id)
+
+
+def w_ppl_nonzero(logits, labels, pad_id):
+    costs = F.cross_entropy(
+        logits.flatten(0, 1), labels.flatten(), ignore_index=pad_id, reduction="none"
+    )
+    return math.exp(costs.sum().item() / max(1, costs.count_nonzero().item()))
+
+
 # =============================================================================================
 
 SPLIT = "training.split_target"
@@ -1442,6 +1463,7 @@ WRONG = {
         ("one-token-only", w_split_first),
     ],
     LOSS: [
+        ("number-for-a-tensor", m_loss_number),
         ("padding-in-the-loss", w_loss_default_index),
         ("padding-is-counted", w_loss_mask_mean),
         ("padding-is-counted", w_loss_none_mean),
@@ -1474,6 +1496,9 @@ WRONG = {
         ("changes-its-input", w_loss_labels_overwritten),
     ],
     RATE: [
+        ("tensor-for-a-number", m_rate_tensor),
+        ("d_model-in-one-branch", w_rate_one_branch),
+        ("whole-exponents", w_rate_floored),
         ("max-not-min", w_rate_max),
         ("d_model-forgotten", w_rate_no_size),
         ("d_model-another-power", w_rate_times_root),
@@ -1491,6 +1516,7 @@ WRONG = {
         ("fall-counted-from-the-peak", w_rate_since_the_peak),
     ],
     ACCURACY: [
+        ("tensor-for-a-number", m_acc_tensor),
         ("padding-in-the-loss", w_acc_everything),
         ("padding-is-counted", w_acc_divided_by_all),
         ("padding-is-counted", w_acc_masked_mean),
@@ -1510,6 +1536,7 @@ WRONG = {
         ("changes-its-input", w_acc_labels_overwritten),
     ],
     STEP: [
+        ("tensor-for-a-number", m_step_tensor),
         ("not-shifted", w_step_whole),
         ("not-shifted", w_step_labels_cut_the_same),
         ("reads-the-answer", w_step_answer),
@@ -1545,6 +1572,8 @@ WRONG = {
         ("source-and-target-swapped", w_step_source_last),
     ],
     BUG: [
+        ("number-for-a-tensor", m_bug_number),
+        ("source-cut", w_bug_source_cut),
         ("error-still-there", bug_as_given),
         ("error-still-there", w_bug_only_the_shift),
         ("second-bug-still-there", w_bug_only_the_name_of_the_argument),
@@ -1561,6 +1590,8 @@ WRONG = {
         ("detached", w_bug_detached),
     ],
     SILENT: [
+        ("tensor-for-a-number", m_ppl_tensor),
+        ("small-losses-left-out", w_ppl_nonzero),
         ("bug-still-there", ppl_as_given),
         ("padding-in-the-loss", w_ppl_no_index),
         ("padding-is-id-0", w_ppl_zero),
@@ -1587,7 +1618,6 @@ MUTANTS = {
         m_split_in_place,
     ],
     LOSS: [
-        m_loss_number,
         m_loss_each,
         m_loss_negative,
         m_loss_first_sentence,
@@ -1597,7 +1627,6 @@ MUTANTS = {
         m_loss_one_dimension,
     ],
     RATE: [
-        m_rate_tensor,
         m_rate_twice,
         m_rate_rounded,
         m_rate_cosine,
@@ -1607,14 +1636,12 @@ MUTANTS = {
     ACCURACY: [
         m_acc_smallest,
         m_acc_top_two,
-        m_acc_tensor,
         m_acc_floor,
         m_acc_rounded,
         m_acc_tuple,
         m_acc_square,
     ],
     STEP: [
-        m_step_tensor,
         m_step_no_return,
         m_step_uphill,
         m_step_half_the_loss,
@@ -1624,7 +1651,6 @@ MUTANTS = {
         m_step_weight_decay,
     ],
     BUG: [
-        m_bug_number,
         m_bug_two_off,
         m_bug_no_source,
         m_bug_negative,
@@ -1632,7 +1658,6 @@ MUTANTS = {
         m_bug_source_reversed,
     ],
     SILENT: [
-        m_ppl_tensor,
         m_ppl_median,
         m_ppl_root,
         m_ppl_minus_one,

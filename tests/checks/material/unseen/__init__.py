@@ -1,0 +1,39 @@
+"""Wrong answers that were written from the exercises' text alone, before a look at the lists.
+
+They tell what share of the mistakes that people make has a name. Those of `held_out` were measured
+once, when the names were done: that share is the honest one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A wrong answer.
+
+    Attributes:
+        task: such as "gpt.lm_batch".
+        what: what is wrong with it, in a line.
+        key: of the misconception that says so, "" where none does.
+        answer: the function or class.
+    """
+
+    task: str
+    what: str
+    key: str
+    answer: Callable[..., Any]
+
+
+BANK: list[Unseen] = []
+
+
+def wrong(task: str, what: str, key: str = "") -> Callable[[Any], Any]:
+    """Put the function or class below into the bank."""
+
+    def keep(answer: Any) -> Any:
+        BANK.append(Unseen(task, what, key, answer))
+        return answer
+
+    return keep

@@ -1,0 +1,254 @@
+"""Wrong answers to the tasks of attention, as beginners write them."""
+
+import math
+
+import torch
+from torch import nn
+
+from tests.checks.material.unseen import wrong
+from transformer_ref import attention as reference
+
+# attention.attention_scores
+
+
+@wrong("attention.attention_scores", "no root", "scaled-by-k")
+def _(query, key):
+    return query @ key.transpose(-2, -1) / query.shape[-1]
+
+
+@wrong("attention.attention_scores", "not scaled", "no-scale")
+def _(query, key):
+    return query @ key.transpose(-2, -1)
+
+
+@wrong("attention.attention_scores", "multiplied by the root", "multiplied-by-root-k")
+def _(query, key):
+    return query @ key.transpose(-2, -1) * math.sqrt(query.shape[-1])
+
+
+@wrong("attention.attention_scores", "the root of the number of keys", "scaled-by-length")
+def _(query, key):
+    return query @ key.transpose(-2, -1) / math.sqrt(key.shape[-2])
+
+
+@wrong("attention.attention_scores", "softmax already", "softmax-included")
+def _(query, key):
+    return (query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])).softmax(-1)
+
+
+# attention.scaled_dot_product_attention
+
+
+@wrong("attention.scaled_dot_product_attention", "softmax over the queries", "softmax-over-queries")
+def _(query, key, value, mask=None):
+    scores = reference.attention_scores(query, key)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e9)
+    w = scores.softmax(-2)
+    return w @ value, w
+
+
+@wrong("attention.scaled_dot_product_attention", "True is hidden", "mask-inverted")
+def _(query, key, value, mask=None):
+    scores = reference.attention_scores(query, key)
+    if mask is not None:
+        scores = scores.masked_fill(mask, -1e9)
+    w = scores.softmax(-1)
+    return w @ value, w
+
+
+@wrong("attention.scaled_dot_product_attention", "(weights, output)", "order-of-results")
+def _(query, key, value, mask=None):
+    scores = reference.attention_scores(query, key)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e9)
+    w = scores.softmax(-1)
+    return w, w @ value
+
+
+@wrong("attention.scaled_dot_product_attention", "masked after the softmax", "mask-after-softmax")
+def _(query, key, value, mask=None):
+    w = reference.attention_scores(query, key).softmax(-1)
+    if mask is not None:
+        w = w * mask
+    return w @ value, w
+
+
+@wrong("attention.scaled_dot_product_attention", "the mask is not used", "mask-ignored")
+def _(query, key, value, mask=None):
+    w = reference.attention_scores(query, key).softmax(-1)
+    return w @ value, w
+
+
+# attention.split_heads
+
+
+@wrong("attention.split_heads", "a single view", "cut-across-time")
+def _(x, num_heads):
+    b, t, d = x.shape
+    return x.reshape(b, num_heads, t, d // num_heads)
+
+
+@wrong("attention.split_heads", "no transpose: (B, T, H, K)", "no-transpose")
+def _(x, num_heads):
+    b, t, d = x.shape
+    return x.reshape(b, t, num_heads, d // num_heads)
+
+
+@wrong("attention.split_heads", "K and H swapped: strided features", "interleaved")
+def _(x, num_heads):
+    b, t, d = x.shape
+    return x.reshape(b, t, d // num_heads, num_heads).permute(0, 3, 1, 2)
+
+
+@wrong("attention.split_heads", "H in front of B", "heads-first")
+def _(x, num_heads):
+    return torch.stack(x.chunk(num_heads, dim=-1), dim=0)
+
+
+@wrong("attention.split_heads", "the tokens are cut", "tokens-cut")
+def _(x, num_heads):
+    return torch.stack(x.chunk(num_heads, dim=1), dim=1)
+
+
+# attention.merge_heads
+
+
+@wrong("attention.merge_heads", "no transpose", "no-transpose")
+def _(x):
+    b, h, t, k = x.shape
+    return x.reshape(b, t, h * k)
+
+
+@wrong("attention.merge_heads", "features interleaved", "interleaved")
+def _(x):
+    b, h, t, k = x.shape
+    return x.permute(0, 2, 3, 1).reshape(b, t, h * k)
+
+
+@wrong("attention.merge_heads", "the sum of the heads", "sum-of-heads")
+def _(x):
+    return x.sum(1)
+
+
+@wrong("attention.merge_heads", "view after transpose raises", "view-of-strided")
+def _(x):
+    b, h, t, k = x.shape
+    return x.transpose(1, 2).view(b, t, h * k)
+
+
+@wrong("attention.merge_heads", "the tokens of all heads behind each other", "joined-along-time")
+def _(x):
+    b, h, t, k = x.shape
+    return x.reshape(b, h * t, k)
+
+
+# attention.MultiHeadAttention
+
+
+class _Four(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_model, d_model)
+        self.v_proj = nn.Linear(d_model, d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def split(self, query, key, value):
+        return (
+            reference.split_heads(self.q_proj(query), self.num_heads),
+            reference.split_heads(self.k_proj(key), self.num_heads),
+            reference.split_heads(self.v_proj(value), self.num_heads),
+        )
+
+
+@wrong(
+    "attention.MultiHeadAttention",
+    "self-attention only: key and value are ignored",
+    "self-attention-only",
+)
+class _(_Four):
+    def forward(self, query, key, value, mask=None):
+        q, k, v = self.split(query, query, query)
+        out, _ = reference.scaled_dot_product_attention(q, k, v, mask)
+        return self.out_proj(reference.merge_heads(out))
+
+
+@wrong("attention.MultiHeadAttention", "no out_proj in forward", "no-out-proj")
+class _(_Four):
+    def forward(self, query, key, value, mask=None):
+        out, _ = reference.scaled_dot_product_attention(*self.split(query, key, value), mask)
+        return reference.merge_heads(out)
+
+
+@wrong("attention.MultiHeadAttention", "one head: never split", "single-head")
+class _(_Four):
+    def forward(self, query, key, value, mask=None):
+        q, k, v = self.q_proj(query), self.k_proj(key), self.v_proj(value)
+        if mask is not None:
+            mask = mask[:, 0]
+        out, _ = reference.scaled_dot_product_attention(q, k, v, mask)
+        return self.out_proj(out)
+
+
+@wrong("attention.MultiHeadAttention", "the mask is not handed on", "mask-ignored")
+class _(_Four):
+    def forward(self, query, key, value, mask=None):
+        out, _ = reference.scaled_dot_product_attention(*self.split(query, key, value))
+        return self.out_proj(reference.merge_heads(out))
+
+
+@wrong("attention.MultiHeadAttention", "values are made of the keys", "value-from-key")
+class _(_Four):
+    def forward(self, query, key, value, mask=None):
+        out, _ = reference.scaled_dot_product_attention(*self.split(query, key, key), mask)
+        return self.out_proj(reference.merge_heads(out))
+
+
+# attention.find_the_bug
+
+
+def _heads(query, key, value, num_heads, mask, scale):
+    q, k, v = (reference.split_heads(x, num_heads) for x in (query, key, value))
+    scores = q @ k.transpose(-2, -1) / scale
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return reference.merge_heads(scores.softmax(-1) @ v)
+
+
+@wrong("attention.find_the_bug", "the root of d_model", "scaled-by-d-model")
+def _(query, key, value, num_heads, mask=None):
+    return _heads(query, key, value, num_heads, mask, math.sqrt(query.shape[-1]))
+
+
+@wrong("attention.find_the_bug", "the head size without a root", "scaled-by-k")
+def _(query, key, value, num_heads, mask=None):
+    return _heads(query, key, value, num_heads, mask, query.shape[-1] // num_heads)
+
+
+@wrong("attention.find_the_bug", "the root of the number of keys", "scaled-by-length")
+def _(query, key, value, num_heads, mask=None):
+    return _heads(query, key, value, num_heads, mask, math.sqrt(key.shape[1]))
+
+
+@wrong(
+    "attention.find_the_bug",
+    "softmax over the queries, after mending the scale",
+    "softmax-over-queries",
+)
+def _(query, key, value, num_heads, mask=None):
+    q, k, v = (reference.split_heads(x, num_heads) for x in (query, key, value))
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e9)
+    return reference.merge_heads(scores.softmax(-2) @ v)
+
+
+@wrong("attention.find_the_bug", "a merge without transpose", "merge-without-transpose")
+def _(query, key, value, num_heads, mask=None):
+    q, k, v = (reference.split_heads(x, num_heads) for x in (query, key, value))
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return (scores.softmax(-1) @ v).reshape(query.shape)

@@ -1,0 +1,496 @@
+"""Wrong answers to the tasks of embeddings, as beginners write them."""
+
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.checks.material.unseen import wrong
+
+ids = [5, 3, 8, 3]
+window = 2
+
+
+# embeddings.embedding_from_pretrained
+
+
+@wrong("embeddings.embedding_from_pretrained", "freeze is left at its default", "always-frozen")
+def _(vectors, trainable, pad_id):
+    return nn.Embedding.from_pretrained(vectors, padding_idx=pad_id)
+
+
+@wrong(
+    "embeddings.embedding_from_pretrained", "freeze=trainable, without the not", "freeze-inverted"
+)
+def _(vectors, trainable, pad_id):
+    return nn.Embedding.from_pretrained(vectors, freeze=trainable, padding_idx=pad_id)
+
+
+@wrong("embeddings.embedding_from_pretrained", "pad_id is forgotten", "pad-row-trained")
+def _(vectors, trainable, pad_id):
+    return nn.Embedding.from_pretrained(vectors, freeze=not trainable)
+
+
+@wrong("embeddings.embedding_from_pretrained", "if pad_id: an id of 0 is no id", "pad-id-0-ignored")
+def _(vectors, trainable, pad_id):
+    if pad_id:
+        return nn.Embedding.from_pretrained(vectors, freeze=not trainable, padding_idx=pad_id)
+    return nn.Embedding.from_pretrained(vectors, freeze=not trainable)
+
+
+@wrong(
+    "embeddings.embedding_from_pretrained", "the row of padding is set to zero", "pad-row-zeroed"
+)
+def _(vectors, trainable, pad_id):
+    vectors = vectors.clone()
+    if pad_id is not None:
+        vectors[pad_id] = 0
+    return nn.Embedding.from_pretrained(vectors, freeze=not trainable, padding_idx=pad_id)
+
+
+@wrong(
+    "embeddings.embedding_from_pretrained",
+    "random rows: the vectors are never copied in",
+    "new-vectors",
+)
+def _(vectors, trainable, pad_id):
+    emb = nn.Embedding(vectors.shape[0], vectors.shape[1], padding_idx=pad_id)
+    emb.weight.requires_grad = trainable
+    return emb
+
+
+@wrong("embeddings.embedding_from_pretrained", "always trainable", "never-frozen")
+def _(vectors, trainable, pad_id):
+    emb = nn.Embedding(*vectors.shape, padding_idx=pad_id, dtype=vectors.dtype)
+    emb.weight.data.copy_(vectors)
+    return emb
+
+
+@wrong("embeddings.embedding_from_pretrained", "requires_grad is set on the module", "never-frozen")
+def _(vectors, trainable, pad_id):
+    emb = nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=pad_id)
+    emb.requires_grad = trainable
+    return emb
+
+
+@wrong("embeddings.embedding_from_pretrained", "times sqrt(D)", "scaled")
+def _(vectors, trainable, pad_id):
+    return nn.Embedding.from_pretrained(
+        vectors * math.sqrt(vectors.shape[1]), freeze=not trainable, padding_idx=pad_id
+    )
+
+
+@wrong("embeddings.embedding_from_pretrained", "the dtype becomes float32", "float32-only")
+def _(vectors, trainable, pad_id):
+    emb = nn.Embedding(vectors.shape[0], vectors.shape[1], padding_idx=pad_id)
+    emb.weight.data.copy_(vectors)
+    emb.weight.requires_grad = trainable
+    return emb
+
+
+@wrong("embeddings.embedding_from_pretrained", "padding_idx is always 0", "pad-id-always-0")
+def _(vectors, trainable, pad_id):
+    return nn.Embedding.from_pretrained(vectors, freeze=not trainable, padding_idx=0)
+
+
+@wrong(
+    "embeddings.embedding_from_pretrained",
+    "the weight is returned, not the module",
+    "not-an-embedding",
+)
+def _(vectors, trainable, pad_id):
+    emb = nn.Embedding.from_pretrained(vectors, freeze=not trainable, padding_idx=pad_id)
+    return emb.weight
+
+
+# embeddings.cbow_examples
+
+
+@wrong(
+    "embeddings.cbow_examples",
+    "no max with 0: the slice wraps around at the left edge",
+    "slice-below-zero",
+)
+def _(ids, window):
+    out = []
+    for i, center in enumerate(ids):
+        context = ids[i - window : i] + ids[i + 1 : i + window + 1]
+        if context:
+            out.append((context, center))
+    return out
+
+
+@wrong("embeddings.cbow_examples", "(center, context)", "centre-first")
+def _(ids, window):
+    out = []
+    for i, center in enumerate(ids):
+        context = ids[max(0, i - window) : i] + ids[i + 1 : i + window + 1]
+        if context:
+            out.append((center, context))
+    return out
+
+
+@wrong("embeddings.cbow_examples", "the centre stands in its context", "centre-among-contexts")
+def _(ids, window):
+    out = []
+    for i, center in enumerate(ids):
+        context = ids[max(0, i - window) : i + window + 1]
+        out.append((context, center))
+    return out
+
+
+@wrong(
+    "embeddings.cbow_examples",
+    "leaves out by id: the same word elsewhere is lost",
+    "same-word-lost",
+)
+def _(ids, window):
+    out = []
+    for i, center in enumerate(ids):
+        context = [w for w in ids[max(0, i - window) : i + window + 1] if w != center]
+        if context:
+            out.append((context, center))
+    return out
+
+
+@wrong("embeddings.cbow_examples", "only full windows: the edges are left out", "edges-skipped")
+def _(ids, window):
+    out = []
+    for i in range(window, len(ids) - window):
+        out.append((ids[i - window : i] + ids[i + 1 : i + window + 1], ids[i]))
+    return out
+
+
+@wrong(
+    "embeddings.cbow_examples", "one pair for each neighbour, as in skip-gram", "one-context-a-pair"
+)
+def _(ids, window):
+    out = []
+    for i, center in enumerate(ids):
+        for j in range(max(0, i - window), min(len(ids), i + window + 1)):
+            if i != j:
+                out.append((ids[j], center))
+    return out
+
+
+@wrong("embeddings.cbow_examples", "the right side is one short", "right-side-short")
+def _(ids, window):
+    out = []
+    for i, center in enumerate(ids):
+        context = ids[max(0, i - window) : i] + ids[i + 1 : i + window]
+        if context:
+            out.append((context, center))
+    return out
+
+
+@wrong("embeddings.cbow_examples", "an empty context makes an example", "empty-contexts-kept")
+def _(ids, window):
+    out = []
+    for i, center in enumerate(ids):
+        out.append((ids[max(0, i - window) : i] + ids[i + 1 : i + window + 1], center))
+    return out
+
+
+@wrong("embeddings.cbow_examples", "only what stands to the left", "one-side-only")
+def _(ids, window):
+    out = []
+    for i, center in enumerate(ids):
+        context = ids[max(0, i - window) : i]
+        if context:
+            out.append((context, center))
+    return out
+
+
+@wrong("embeddings.cbow_examples", "the whole window in size, half on each side", "window-in-total")
+def _(ids, window):
+    half = window // 2
+    out = []
+    for i, center in enumerate(ids):
+        context = ids[max(0, i - half) : i] + ids[i + 1 : i + half + 1]
+        if context:
+            out.append((context, center))
+    return out
+
+
+@wrong("embeddings.cbow_examples", "the edges are filled up with 0", "padded")
+def _(ids, window):
+    padded = [0] * window + list(ids) + [0] * window
+    out = []
+    for i, center in enumerate(ids):
+        out.append((padded[i : i + window] + padded[i + window + 1 : i + 2 * window + 1], center))
+    return out
+
+
+@wrong(
+    "embeddings.cbow_examples",
+    "ids.index finds the first place of a repeated word",
+    "first-place-of-a-word",
+)
+def _(ids, window):
+    out = []
+    for center in ids:
+        i = ids.index(center)
+        context = ids[max(0, i - window) : i] + ids[i + 1 : i + window + 1]
+        if context:
+            out.append((context, center))
+    return out
+
+
+# embeddings.one_hot
+
+
+@wrong("embeddings.one_hot", "V is taken from the largest id", "width-from-ids")
+def _(ids, vocab_size):
+    return torch.eye(int(ids.max()) + 1)[ids]
+
+
+@wrong("embeddings.one_hot", "int64", "wrong-dtype")
+def _(ids, vocab_size):
+    return (ids.unsqueeze(-1) == torch.arange(vocab_size)).long()
+
+
+@wrong("embeddings.one_hot", "a bool tensor", "wrong-dtype")
+def _(ids, vocab_size):
+    return ids.unsqueeze(-1) == torch.arange(vocab_size)
+
+
+@wrong("embeddings.one_hot", "flattened: the axes of ids are lost", "flattened")
+def _(ids, vocab_size):
+    out = torch.zeros(ids.numel(), vocab_size)
+    out[torch.arange(ids.numel()), ids.flatten()] = 1.0
+    return out
+
+
+@wrong("embeddings.one_hot", "ids count from 1", "counted-from-one")
+def _(ids, vocab_size):
+    return (ids.unsqueeze(-1) == torch.arange(1, vocab_size + 1)).float()
+
+
+# embeddings.embed
+
+
+@wrong("embeddings.embed", "no factor", "no-scale")
+def _(ids, weight):
+    return weight[ids]
+
+
+@wrong("embeddings.embed", "the root of V", "scaled-by-another-size")
+def _(ids, weight):
+    return weight[ids] * math.sqrt(weight.shape[0])
+
+
+@wrong("embeddings.embed", "divided by the root", "divided-by-root-d")
+def _(ids, weight):
+    return weight[ids] / math.sqrt(weight.shape[1])
+
+
+@wrong("embeddings.embed", "times D, without the root", "scaled-by-d")
+def _(ids, weight):
+    return weight[ids] * weight.shape[1]
+
+
+@wrong("embeddings.embed", "row 0 is taken for padding and gets no gradient", "row-0-zero")
+def _(ids, weight):
+    return F.embedding(ids, weight, padding_idx=0) * math.sqrt(weight.shape[1])
+
+
+# embeddings.skipgram_pairs
+
+
+@wrong("embeddings.skipgram_pairs", "(context, center)", "context-first")
+def _(ids, window):
+    out = []
+    for i in range(len(ids)):
+        for j in range(max(0, i - window), min(len(ids), i + window + 1)):
+            if i != j:
+                out.append((ids[j], ids[i]))
+    return out
+
+
+@wrong("embeddings.skipgram_pairs", "range ends one early", "right-side-short")
+def _(ids, window):
+    out = []
+    for i in range(len(ids)):
+        for j in range(max(0, i - window), min(len(ids), i + window)):
+            if i != j:
+                out.append((ids[i], ids[j]))
+    return out
+
+
+@wrong("embeddings.skipgram_pairs", "pairs a word with itself", "centre-among-contexts")
+def _(ids, window):
+    out = []
+    for i in range(len(ids)):
+        for j in range(max(0, i - window), min(len(ids), i + window + 1)):
+            out.append((ids[i], ids[j]))
+    return out
+
+
+@wrong("embeddings.skipgram_pairs", "compares ids instead of places", "same-word-lost")
+def _(ids, window):
+    out = []
+    for i in range(len(ids)):
+        for j in range(max(0, i - window), min(len(ids), i + window + 1)):
+            if ids[i] != ids[j]:
+                out.append((ids[i], ids[j]))
+    return out
+
+
+@wrong("embeddings.skipgram_pairs", "a set: repeated pairs are lost", "repetitions-lost")
+def _(ids, window):
+    out = []
+    for i in range(len(ids)):
+        for j in range(max(0, i - window), min(len(ids), i + window + 1)):
+            if i != j and (ids[i], ids[j]) not in out:
+                out.append((ids[i], ids[j]))
+    return out
+
+
+# embeddings.negative_sampling_loss
+
+
+@wrong("embeddings.negative_sampling_loss", "log of sigmoid", "log-of-a-rounded-sigmoid")
+def _(center, positive, negatives):
+    pos = torch.log(torch.sigmoid((center * positive).sum(-1)))
+    neg = torch.log(torch.sigmoid(-(negatives @ center.unsqueeze(-1)).squeeze(-1))).sum(-1)
+    return -(pos + neg).mean()
+
+
+@wrong(
+    "embeddings.negative_sampling_loss", "no minus inside for the negatives", "sign-of-negatives"
+)
+def _(center, positive, negatives):
+    pos = F.logsigmoid((center * positive).sum(-1))
+    neg = F.logsigmoid((negatives * center.unsqueeze(1)).sum(-1)).sum(-1)
+    return -(pos + neg).mean()
+
+
+@wrong("embeddings.negative_sampling_loss", "mean over the negatives", "mean-over-negatives")
+def _(center, positive, negatives):
+    pos = F.logsigmoid((center * positive).sum(-1))
+    neg = F.logsigmoid(-(negatives * center.unsqueeze(1)).sum(-1)).mean(-1)
+    return -(pos + neg).mean()
+
+
+@wrong("embeddings.negative_sampling_loss", "the minus in front is missing", "not-negated")
+def _(center, positive, negatives):
+    pos = F.logsigmoid((center * positive).sum(-1))
+    neg = F.logsigmoid(-(negatives * center.unsqueeze(1)).sum(-1)).sum(-1)
+    return (pos + neg).mean()
+
+
+@wrong("embeddings.negative_sampling_loss", "sum over the batch", "sum-over-batch")
+def _(center, positive, negatives):
+    pos = F.logsigmoid((center * positive).sum(-1))
+    neg = F.logsigmoid(-(negatives * center.unsqueeze(1)).sum(-1)).sum(-1)
+    return -(pos + neg).sum()
+
+
+# embeddings.nearest_neighbours
+
+
+@wrong("embeddings.nearest_neighbours", "the token itself is among them", "itself-included")
+def _(weight, token_id, k):
+    cos = F.cosine_similarity(weight, weight[token_id].unsqueeze(0))
+    return cos.topk(k).indices.tolist()
+
+
+@wrong("embeddings.nearest_neighbours", "the plain product", "plain-product")
+def _(weight, token_id, k):
+    scores = weight @ weight[token_id]
+    scores[token_id] = -math.inf
+    return scores.topk(k).indices.tolist()
+
+
+@wrong("embeddings.nearest_neighbours", "the own score becomes 0", "itself-set-to-zero")
+def _(weight, token_id, k):
+    cos = F.cosine_similarity(weight, weight[token_id].unsqueeze(0))
+    cos[token_id] = 0
+    return cos.topk(k).indices.tolist()
+
+
+@wrong("embeddings.nearest_neighbours", "the smallest first", "farthest-first")
+def _(weight, token_id, k):
+    cos = F.cosine_similarity(weight, weight[token_id].unsqueeze(0))
+    cos[token_id] = math.inf
+    return cos.argsort()[:k].tolist()
+
+
+@wrong("embeddings.nearest_neighbours", "the row is deleted: ids behind it move up", "ids-shifted")
+def _(weight, token_id, k):
+    rest = torch.cat([weight[:token_id], weight[token_id + 1 :]])
+    cos = F.cosine_similarity(rest, weight[token_id].unsqueeze(0))
+    return cos.topk(k).indices.tolist()
+
+
+# embeddings.tied_logits
+
+
+@wrong("embeddings.tied_logits", "times sqrt(D)", "scaled-up")
+def _(hidden, weight):
+    return hidden @ weight.T * math.sqrt(weight.shape[1])
+
+
+@wrong("embeddings.tied_logits", "softmax", "softmax-included")
+def _(hidden, weight):
+    return (hidden @ weight.T).softmax(-1)
+
+
+@wrong("embeddings.tied_logits", "divided by sqrt(D)", "scaled-down")
+def _(hidden, weight):
+    return hidden @ weight.T / math.sqrt(hidden.shape[-1])
+
+
+@wrong("embeddings.tied_logits", "the weight is detached", "detached")
+def _(hidden, weight):
+    return hidden @ weight.detach().T
+
+
+@wrong("embeddings.tied_logits", "not transposed: raises", "not-transposed")
+def _(hidden, weight):
+    return hidden @ weight
+
+
+# embeddings.find_the_bug
+
+
+@wrong("embeddings.find_the_bug", "the factor is gone from both ends", "scale-lost-at-the-input")
+def _(ids, weight, positions):
+    d_model = weight.shape[1]
+    hidden = F.layer_norm(weight[ids] + positions, (d_model,))
+    return hidden @ weight.T
+
+
+@wrong(
+    "embeddings.find_the_bug",
+    "the factor stands behind instead of in front",
+    "scale-moved-to-the-output",
+)
+def _(ids, weight, positions):
+    d_model = weight.shape[1]
+    hidden = F.layer_norm(weight[ids] + positions, (d_model,))
+    return hidden @ (weight * math.sqrt(d_model)).T
+
+
+@wrong("embeddings.find_the_bug", "the logits are divided by D", "output-divided")
+def _(ids, weight, positions):
+    d_model = weight.shape[1]
+    table = weight * math.sqrt(d_model)
+    hidden = F.layer_norm(table[ids] + positions, (d_model,))
+    return hidden @ table.T / d_model
+
+
+@wrong("embeddings.find_the_bug", "the positions are scaled, too", "scale-lost-at-the-input")
+def _(ids, weight, positions):
+    d_model = weight.shape[1]
+    hidden = F.layer_norm((weight[ids] + positions) * math.sqrt(d_model), (d_model,))
+    return hidden @ weight.T
+
+
+@wrong("embeddings.find_the_bug", "a softmax calms it down", "softmax-included")
+def _(ids, weight, positions):
+    d_model = weight.shape[1]
+    table = weight * math.sqrt(d_model)
+    hidden = F.layer_norm(table[ids] + positions, (d_model,))
+    return (hidden @ weight.T).softmax(-1)

@@ -1,0 +1,590 @@
+"""A second bank of wrong answers, measured once, when no name was changed any more."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.checks.material.unseen import wrong
+from transformer_ref.checks import tokenizers as reference
+
+# gpt.lm_batch
+
+
+@wrong("gpt.lm_batch", "pieces are one longer than asked")
+def _(ids, block_size, starts):
+    x = torch.stack([ids[s : s + block_size + 1] for s in starts])
+    return x[:, :-1], x
+
+
+@wrong("gpt.lm_batch", "the labels are two later", "shift-of-two")
+def _(ids, block_size, starts):
+    x = torch.stack([ids[s : s + block_size] for s in starts])
+    y = torch.stack([ids[s + 2 : s + block_size + 2] for s in starts])
+    return x, y
+
+
+@wrong(
+    "gpt.lm_batch",
+    "len(starts) rows, cut one behind the other from the beginning",
+    "starts-not-used",
+)
+def _(ids, block_size, starts):
+    n = len(starts) * block_size
+    return ids[:n].view(-1, block_size), ids[1 : n + 1].view(-1, block_size)
+
+
+@wrong("gpt.lm_batch", "random starts of its own")
+def _(ids, block_size, starts):
+    starts = torch.randint(len(ids) - block_size, (len(starts),))
+    x = torch.stack([ids[s : s + block_size] for s in starts])
+    y = torch.stack([ids[s + 1 : s + block_size + 1] for s in starts])
+    return x, y
+
+
+@wrong(
+    "gpt.lm_batch", "labels are rolled inputs: the last label is the first input", "wraps-around"
+)
+def _(ids, block_size, starts):
+    x = torch.stack([ids[s : s + block_size] for s in starts])
+    return x, torch.roll(x, -1, dims=1)
+
+
+@wrong("gpt.lm_batch", "inputs and labels in one tensor", "no-pair-of-tensors")
+def _(ids, block_size, starts):
+    return torch.stack([ids[s : s + block_size + 1] for s in starts])
+
+
+# gpt.generate
+
+
+@wrong("gpt.generate", "one step too few", "one-too-few")
+def _(model, ids, max_new_tokens):
+    for _ in range(1, max_new_tokens):
+        ids = torch.cat([ids, model(ids)[:, -1].argmax(-1, keepdim=True)], dim=1)
+    return ids
+
+
+@wrong("gpt.generate", "argmin", "least-likely")
+def _(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        ids = torch.cat([ids, model(ids)[:, -1].argmin(-1, keepdim=True)], dim=1)
+    return ids
+
+
+@wrong("gpt.generate", "the argmax over the places", "wrong-axis")
+def _(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        best = model(ids).argmax(dim=1)[:, -1:]
+        ids = torch.cat([ids, best], dim=1)
+    return ids
+
+
+@wrong("gpt.generate", "put below instead of behind")
+def _(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        best = model(ids)[:, -1].argmax(-1)
+        ids = torch.cat([ids, best], dim=0)
+    return ids
+
+
+@wrong("gpt.generate", "keepdim is missing")
+def _(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        best = model(ids)[:, -1].argmax(-1)
+        ids = torch.cat([ids, best], dim=1)
+    return ids
+
+
+@wrong(
+    "gpt.generate", "the text is replaced by the model's guesses at every place", "prompt-replaced"
+)
+def _(model, ids, max_new_tokens):
+    for _ in range(max_new_tokens):
+        guesses = model(ids).argmax(-1)
+        ids = torch.cat([ids[:, :1], guesses], dim=1)
+    return ids
+
+
+# decoding.greedy_decode
+
+
+@wrong("decoding.greedy_decode", "looks at the token before the one just said")
+def _(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len and ids[-2:-1] != [eos_id]:
+        ids.append(int(next_logits(ids).argmax()))
+    return ids
+
+
+@wrong("decoding.greedy_decode", "one entry too many", "limit-counts-new-tokens")
+def _(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) <= max_len:
+        ids.append(int(next_logits(ids).argmax()))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+@wrong("decoding.greedy_decode", "one entry too few", "one-too-short")
+def _(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    for _ in range(max_len - 2):
+        ids.append(int(next_logits(ids).argmax()))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+@wrong("decoding.greedy_decode", "the least likely token", "least-likely")
+def _(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        ids.append(int(next_logits(ids).argmin()))
+        if ids[-1] == eos_id:
+            break
+    return ids
+
+
+@wrong("decoding.greedy_decode", "stops at the begin token instead of the end token")
+def _(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        ids.append(int(next_logits(ids).argmax()))
+        if ids[-1] == bos_id:
+            break
+    return ids
+
+
+@wrong("decoding.greedy_decode", "filled up to max_len with the end token", "filled-up")
+def _(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len and ids[-1] != eos_id:
+        ids.append(int(next_logits(ids).argmax()))
+    return ids + [eos_id] * (max_len - len(ids))
+
+
+# decoding.filter_logits
+
+
+@wrong(
+    "decoding.filter_logits",
+    "top-p over the probabilities before top-k: not renormalised",
+    "not-renormalised",
+)
+def _(logits, top_k=None, top_p=None):
+    out = logits.clone()
+    probs, order = logits.softmax(-1).sort(-1, descending=True)
+    drop = torch.zeros_like(probs, dtype=torch.bool)
+    if top_k is not None:
+        drop[..., top_k:] = True
+    if top_p is not None:
+        drop |= probs.cumsum(-1) - probs >= top_p
+    out[drop.gather(-1, order.argsort(-1))] = float("-inf")
+    return out
+
+
+@wrong("decoding.filter_logits", "top-k over all rows together", "not-row-by-row")
+def _(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        smallest = logits.flatten().topk(min(top_k, logits.numel())).values[-1]
+        logits = logits.masked_fill(logits < smallest, float("-inf"))
+    if top_p is not None:
+        probs, order = logits.softmax(-1).sort(-1, descending=True)
+        drop = probs.cumsum(-1) - probs >= top_p
+        logits = logits.masked_fill(drop.gather(-1, order.argsort(-1)), float("-inf"))
+    return logits
+
+
+@wrong("decoding.filter_logits", "-1e9 instead of minus infinity")
+def _(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        k = min(top_k, logits.shape[-1])
+        logits = logits.masked_fill(logits < logits.topk(k).values[..., -1:], -1e9)
+    if top_p is not None:
+        probs, order = logits.softmax(-1).sort(-1, descending=True)
+        drop = probs.cumsum(-1) - probs >= top_p
+        logits = logits.masked_fill(drop.gather(-1, order.argsort(-1)), -1e9)
+    return logits
+
+
+@wrong(
+    "decoding.filter_logits",
+    "the cumulative sum runs over logits, without a softmax",
+    "logits-added-up",
+)
+def _(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        k = min(top_k, logits.shape[-1])
+        logits = logits.masked_fill(logits < logits.topk(k).values[..., -1:], float("-inf"))
+    if top_p is not None:
+        ranked, order = logits.sort(-1, descending=True)
+        drop = ranked.cumsum(-1) - ranked >= top_p
+        logits = logits.masked_fill(drop.gather(-1, order.argsort(-1)), float("-inf"))
+    return logits
+
+
+@wrong(
+    "decoding.filter_logits", "the order itself is used to scatter back: gather instead of scatter"
+)
+def _(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        k = min(top_k, logits.shape[-1])
+        logits = logits.masked_fill(logits < logits.topk(k).values[..., -1:], float("-inf"))
+    if top_p is not None:
+        probs, order = logits.softmax(-1).sort(-1, descending=True)
+        drop = probs.cumsum(-1) - probs >= top_p
+        logits = logits.masked_fill(drop.gather(-1, order), float("-inf"))
+    return logits
+
+
+@wrong("decoding.filter_logits", "the result stays sorted", "sorted-result")
+def _(logits, top_k=None, top_p=None):
+    ranked, _ = logits.sort(-1, descending=True)
+    if top_k is not None:
+        ranked[..., top_k:] = float("-inf")
+    if top_p is not None:
+        probs = ranked.softmax(-1)
+        ranked = ranked.masked_fill(probs.cumsum(-1) - probs >= top_p, float("-inf"))
+    return ranked
+
+
+# training.noam_learning_rate
+
+
+@wrong("training.noam_learning_rate", "the exponents of the branches are swapped")
+def _(step, d_model, warmup):
+    return d_model**-0.5 * min(step**-1.5, step * warmup**-0.5)
+
+
+@wrong("training.noam_learning_rate", "linear fall: step to the -1", "falls-with-the-step")
+def _(step, d_model, warmup):
+    return d_model**-0.5 * min(step**-1, step * warmup**-1.5)
+
+
+@wrong("training.noam_learning_rate", "rises to the square root, falls never", "never-falls")
+def _(step, d_model, warmup):
+    return d_model**-0.5 * min(step**0.5, step * warmup**-1.5)
+
+
+@wrong(
+    "training.noam_learning_rate",
+    "divided by warmup: the peak is D to the -0.5",
+    "warmup-another-power",
+)
+def _(step, d_model, warmup):
+    return d_model**-0.5 * min(step**-0.5, step / warmup)
+
+
+@wrong("training.noam_learning_rate", "the second branch without the step")
+def _(step, d_model, warmup):
+    return d_model**-0.5 * min(step**-0.5, warmup**-1.5)
+
+
+@wrong("training.noam_learning_rate", "print instead of return")
+def _(step, d_model, warmup):
+    print(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
+
+
+# blocks.count_parameters
+
+
+def _stacks(d, f, n, attentions=3, networks=2, norms=5):
+    """Count what n layers of each kind hold."""
+    return n * (attentions * 4 * (d * d + d) + networks * (2 * d * f + d + f) + norms * 2 * d)
+
+
+@wrong("blocks.count_parameters", "no embedding", "no-embedding")
+def _(d_model, d_ff, num_layers, vocab_size):
+    return _stacks(d_model, d_ff, num_layers)
+
+
+@wrong("blocks.count_parameters", "two norms in the decoder layer", "norms-of-a-layer")
+def _(d_model, d_ff, num_layers, vocab_size):
+    return _stacks(d_model, d_ff, num_layers, norms=4) + vocab_size * d_model
+
+
+@wrong("blocks.count_parameters", "a single feed-forward network for each pair of layers")
+def _(d_model, d_ff, num_layers, vocab_size):
+    return _stacks(d_model, d_ff, num_layers, networks=1) + vocab_size * d_model
+
+
+@wrong(
+    "blocks.count_parameters",
+    "no biases in the feed-forward network",
+    "biases-of-the-feed-forward-network",
+)
+def _(d_model, d_ff, num_layers, vocab_size):
+    biases = 2 * num_layers * (d_model + d_ff)
+    return _stacks(d_model, d_ff, num_layers) - biases + vocab_size * d_model
+
+
+@wrong("blocks.count_parameters", "only the encoder", "one-stack-only")
+def _(d_model, d_ff, num_layers, vocab_size):
+    return _stacks(d_model, d_ff, num_layers, 1, 1, 2) + vocab_size * d_model
+
+
+@wrong("blocks.count_parameters", "learned positions of 512 places", "positions-counted")
+def _(d_model, d_ff, num_layers, vocab_size):
+    return _stacks(d_model, d_ff, num_layers) + (vocab_size + 512) * d_model
+
+
+# embeddings.embedding_from_pretrained
+
+
+@wrong(
+    "embeddings.embedding_from_pretrained",
+    "trainable is ignored: always frozen by detach",
+    "always-frozen",
+)
+def _(vectors, trainable, pad_id):
+    table = nn.Embedding(*vectors.shape, padding_idx=pad_id, dtype=vectors.dtype)
+    table.weight = nn.Parameter(vectors.clone(), requires_grad=False)
+    return table
+
+
+@wrong("embeddings.embedding_from_pretrained", "V and D are swapped")
+def _(vectors, trainable, pad_id):
+    table = nn.Embedding(vectors.shape[1], vectors.shape[0], padding_idx=pad_id)
+    table.weight.data = vectors.T.clone()
+    table.weight.requires_grad = trainable
+    return table
+
+
+@wrong(
+    "embeddings.embedding_from_pretrained",
+    "nn.Embedding sets the row of padding to zero first",
+    "pad-row-zeroed",
+)
+def _(vectors, trainable, pad_id):
+    table = nn.Embedding.from_pretrained(vectors.clone(), freeze=not trainable, padding_idx=pad_id)
+    with torch.no_grad():
+        table._fill_padding_idx_with_zero()
+    return table
+
+
+@wrong("embeddings.embedding_from_pretrained", "the rows are normed", "normalised")
+def _(vectors, trainable, pad_id):
+    vectors = F.normalize(vectors, dim=-1)
+    return nn.Embedding.from_pretrained(vectors, freeze=not trainable, padding_idx=pad_id)
+
+
+@wrong("embeddings.embedding_from_pretrained", "a pad_id of None becomes 0", "pad-id-always-0")
+def _(vectors, trainable, pad_id):
+    return nn.Embedding.from_pretrained(vectors, freeze=not trainable, padding_idx=pad_id or 0)
+
+
+@wrong("embeddings.embedding_from_pretrained", "everything is frozen as soon as there is padding")
+def _(vectors, trainable, pad_id):
+    return nn.Embedding.from_pretrained(
+        vectors, freeze=not trainable or pad_id is not None, padding_idx=pad_id
+    )
+
+
+# embeddings.cbow_examples
+
+
+@wrong("embeddings.cbow_examples", "right context first", "contexts-by-distance")
+def _(ids, window):
+    pairs = []
+    for i, center in enumerate(ids):
+        context = ids[i + 1 : i + 1 + window] + ids[max(0, i - window) : i]
+        if context:
+            pairs.append((context, center))
+    return pairs
+
+
+@wrong("embeddings.cbow_examples", "the context from near to far", "contexts-by-distance")
+def _(ids, window):
+    pairs = []
+    for i, center in enumerate(ids):
+        context = []
+        for d in range(1, window + 1):
+            if i - d >= 0:
+                context.append(ids[i - d])
+            if i + d < len(ids):
+                context.append(ids[i + d])
+        if context:
+            pairs.append((context, center))
+    return pairs
+
+
+@wrong("embeddings.cbow_examples", "the window is always 2")
+def _(ids, window):
+    window = 2
+    pairs = []
+    for i, center in enumerate(ids):
+        context = ids[max(0, i - window) : i] + ids[i + 1 : i + 1 + window]
+        if context:
+            pairs.append((context, center))
+    return pairs
+
+
+@wrong("embeddings.cbow_examples", "return inside the loop", "returns-in-the-loop")
+def _(ids, window):
+    pairs = []
+    for i, center in enumerate(ids):
+        context = ids[max(0, i - window) : i] + ids[i + 1 : i + 1 + window]
+        if context:
+            pairs.append((context, center))
+        return pairs
+
+
+@wrong("embeddings.cbow_examples", "places instead of ids", "places-for-ids")
+def _(ids, window):
+    pairs = []
+    for i in range(len(ids)):
+        around = range(max(0, i - window), min(len(ids), i + window + 1))
+        context = [j for j in around if j != i]
+        if context:
+            pairs.append((context, i))
+    return pairs
+
+
+@wrong("embeddings.cbow_examples", "one list for all contexts: it is never emptied")
+def _(ids, window):
+    pairs, context = [], []
+    for i, center in enumerate(ids):
+        for j in range(max(0, i - window), min(len(ids), i + window + 1)):
+            if j != i:
+                context.append(ids[j])
+        if context:
+            pairs.append((context, center))
+    return pairs
+
+
+# masking.masked_softmax
+
+
+@wrong(
+    "masking.masked_softmax",
+    "finfo.min, and the empty rows stay even",
+    "uniform-where-nothing-is-seen",
+)
+def _(scores, mask):
+    return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1)
+
+
+@wrong("masking.masked_softmax", "the result is float32", "float32-only")
+def _(scores, mask):
+    filled = scores.float().masked_fill(~mask, float("-inf"))
+    return torch.softmax(filled, dim=-1).nan_to_num(0.0)
+
+
+@wrong("masking.masked_softmax", "minus infinity times the mask: NaN everywhere")
+def _(scores, mask):
+    scores = scores + (~mask) * float("-inf")
+    return scores.softmax(-1).nan_to_num(0.0)
+
+
+@wrong("masking.masked_softmax", "1 - mask with -10000, and zeroing", "fill-too-mild")
+def _(scores, mask):
+    scores = scores + (1.0 - mask.to(scores.dtype)) * -10000.0
+    return scores.softmax(-1) * mask
+
+
+@wrong(
+    "masking.masked_softmax", "the hidden keys are taken out, and the rest is shared over all rows"
+)
+def _(scores, mask):
+    out = torch.zeros_like(scores)
+    mask = mask.expand_as(scores)
+    out[mask] = scores[mask].softmax(-1)
+    return out
+
+
+@wrong("masking.masked_softmax", "empty rows become even by hand", "uniform-where-nothing-is-seen")
+def _(scores, mask):
+    weights = scores.masked_fill(~mask, float("-inf")).softmax(-1)
+    return torch.where(weights.isnan(), torch.full_like(weights, 1 / scores.shape[-1]), weights)
+
+
+# tokenizers.train_bpe
+
+
+@wrong("tokenizers.train_bpe", "ties by the last pair that was counted", "ties-as-they-came")
+def _(word_counts, num_merges):
+    words = {tuple(w): n for w, n in word_counts.items()}
+    merges = []
+    for _ in range(num_merges):
+        counts = reference.count_pairs(words)
+        if not counts:
+            break
+        best = sorted(counts, key=counts.get)[-1]
+        merges.append(best)
+        words = {reference.merge_pair(w, best): n for w, n in words.items()}
+    return merges
+
+
+@wrong("tokenizers.train_bpe", "one merge more", "one-too-few")
+def _(word_counts, num_merges):
+    words = {tuple(w): n for w, n in word_counts.items()}
+    merges = []
+    while len(merges) <= num_merges:
+        counts = reference.count_pairs(words)
+        if not counts:
+            break
+        best = max(counts, key=lambda p: (counts[p], p))
+        merges.append(best)
+        words = {reference.merge_pair(w, best): n for w, n in words.items()}
+    return merges
+
+
+@wrong("tokenizers.train_bpe", "the rarest pair", "rarest-pair")
+def _(word_counts, num_merges):
+    words = {tuple(w): n for w, n in word_counts.items()}
+    merges = []
+    for _ in range(num_merges):
+        counts = reference.count_pairs(words)
+        if not counts:
+            break
+        best = min(counts, key=lambda p: (counts[p], p))
+        merges.append(best)
+        words = {reference.merge_pair(w, best): n for w, n in words.items()}
+    return merges
+
+
+@wrong("tokenizers.train_bpe", "returns the words, not the merges")
+def _(word_counts, num_merges):
+    words = {tuple(w): n for w, n in word_counts.items()}
+    for _ in range(num_merges):
+        counts = reference.count_pairs(words)
+        if not counts:
+            break
+        best = max(counts, key=lambda p: (counts[p], p))
+        words = {reference.merge_pair(w, best): n for w, n in words.items()}
+    return list(words)
+
+
+@wrong(
+    "tokenizers.train_bpe", "the greatest pair first, the count breaks ties", "greatest-pair-only"
+)
+def _(word_counts, num_merges):
+    words = {tuple(w): n for w, n in word_counts.items()}
+    merges = []
+    for _ in range(num_merges):
+        counts = reference.count_pairs(words)
+        if not counts:
+            break
+        best = max(counts, key=lambda p: (p, counts[p]))
+        merges.append(best)
+        words = {reference.merge_pair(w, best): n for w, n in words.items()}
+    return merges
+
+
+@wrong(
+    "tokenizers.train_bpe",
+    "merges in the joined text: parts of symbols are joined",
+    "inside-symbols",
+)
+def _(word_counts, num_merges):
+    words = {" ".join(w): n for w, n in word_counts.items()}
+    merges = []
+    for _ in range(num_merges):
+        counts = reference.count_pairs({tuple(w.split()): n for w, n in words.items()})
+        if not counts:
+            break
+        best = max(counts, key=lambda p: (counts[p], p))
+        merges.append(best)
+        words = {w.replace(" ".join(best), "".join(best)): n for w, n in words.items()}
+    return merges

@@ -1,0 +1,221 @@
+"""Wrong answers to the tasks of positions, as beginners write them."""
+
+import math
+
+import torch
+from torch import nn
+
+from tests.checks.material.unseen import wrong
+from transformer_ref import positions as reference
+
+# positions.frequencies
+
+
+@wrong("positions.frequencies", "the 2 twice", "exponent-doubled")
+def _(d_model):
+    return 10_000.0 ** (-2 * torch.arange(0, d_model, 2) / d_model)
+
+
+@wrong("positions.frequencies", "the minus is missing", "growing")
+def _(d_model):
+    return 10_000.0 ** (torch.arange(0, d_model, 2) / d_model)
+
+
+@wrong("positions.frequencies", "one for each feature", "one-for-each-feature")
+def _(d_model):
+    return 10_000.0 ** (-2 * torch.arange(d_model) / d_model)
+
+
+@wrong("positions.frequencies", "without the 2", "exponent-halved")
+def _(d_model):
+    return 10_000.0 ** (-torch.arange(d_model // 2) / d_model)
+
+
+@wrong(
+    "positions.frequencies",
+    "linspace to the end: the last one is 1/10000",
+    "last-is-exactly-1/10000",
+)
+def _(d_model):
+    return 10_000.0 ** -torch.linspace(0, 1, d_model // 2)
+
+
+# positions.sinusoidal_encoding
+
+
+def _angles(num_positions, d_model):
+    return torch.outer(
+        torch.arange(num_positions, dtype=torch.float64), reference.frequencies(d_model).double()
+    )
+
+
+@wrong("positions.sinusoidal_encoding", "all sines, then all cosines", "halves-side-by-side")
+def _(num_positions, d_model):
+    a = _angles(num_positions, d_model)
+    return torch.cat([a.sin(), a.cos()], dim=-1).float()
+
+
+@wrong("positions.sinusoidal_encoding", "cosine in the even columns", "cosine-first")
+def _(num_positions, d_model):
+    a = _angles(num_positions, d_model)
+    return torch.stack([a.cos(), a.sin()], dim=-1).flatten(1).float()
+
+
+@wrong("positions.sinusoidal_encoding", "positions from 1", "positions-from-one")
+def _(num_positions, d_model):
+    a = _angles(num_positions + 1, d_model)[1:]
+    return torch.stack([a.sin(), a.cos()], dim=-1).flatten(1).float()
+
+
+@wrong(
+    "positions.sinusoidal_encoding",
+    "sine and cosine have an angle each: j / D for column j",
+    "odd-columns-have-their-own-frequency",
+)
+def _(num_positions, d_model):
+    j = torch.arange(d_model)
+    a = torch.arange(num_positions)[:, None] / 10_000.0 ** (j / d_model)
+    return torch.where(j % 2 == 0, a.sin(), a.cos())
+
+
+@wrong("positions.sinusoidal_encoding", "float64", "not-float32")
+def _(num_positions, d_model):
+    a = _angles(num_positions, d_model)
+    return torch.stack([a.sin(), a.cos()], dim=-1).flatten(1)
+
+
+# positions.shift_matrix
+
+
+def _blocks(offset, d_model, block):
+    return torch.block_diag(
+        *(torch.tensor(block(offset * w.item())) for w in reference.frequencies(d_model))
+    )
+
+
+@wrong("positions.shift_matrix", "transposed: moves back", "moves-back")
+def _(offset, d_model):
+    return _blocks(
+        offset, d_model, lambda b: [[math.cos(b), -math.sin(b)], [math.sin(b), math.cos(b)]]
+    )
+
+
+@wrong("positions.shift_matrix", "both sines positive", "no-minus")
+def _(offset, d_model):
+    return _blocks(
+        offset, d_model, lambda b: [[math.cos(b), math.sin(b)], [math.sin(b), math.cos(b)]]
+    )
+
+
+@wrong("positions.shift_matrix", "sines on the diagonal", "sine-and-cosine-exchanged")
+def _(offset, d_model):
+    return _blocks(
+        offset, d_model, lambda b: [[math.sin(b), math.cos(b)], [math.cos(b), -math.sin(b)]]
+    )
+
+
+@wrong("positions.shift_matrix", "the offset is not used in the angle", "offset-without-effect")
+def _(offset, d_model):
+    return _blocks(1, d_model, lambda b: [[math.cos(b), math.sin(b)], [-math.sin(b), math.cos(b)]])
+
+
+@wrong("positions.shift_matrix", "one frequency for all hands", "one-angle-for-all")
+def _(offset, d_model):
+    c, s = math.cos(offset), math.sin(offset)
+    return torch.block_diag(*[torch.tensor([[c, s], [-s, c]])] * (d_model // 2))
+
+
+# positions.PositionalEncoding
+
+
+class _Table(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.register_buffer("pe", reference.sinusoidal_encoding(max_len, d_model))
+        self.dropout = nn.Dropout(dropout)
+
+    def look(self, x):
+        if x.shape[1] > self.pe.shape[0]:
+            raise ValueError(f"{x.shape[1]} tokens, at most {self.pe.shape[0]}")
+
+
+@wrong("positions.PositionalEncoding", "the positions run over the batch", "position-by-batch")
+class _(_Table):
+    def forward(self, x):
+        self.look(x)
+        return self.dropout(x + self.pe[: x.shape[0]].unsqueeze(1).to(x.dtype))
+
+
+@wrong("positions.PositionalEncoding", "sqrt(D) in front", "scaled-by-root-d")
+class _(_Table):
+    def forward(self, x):
+        self.look(x)
+        return self.dropout(x * math.sqrt(x.shape[-1]) + self.pe[: x.shape[1]].to(x.dtype))
+
+
+@wrong("positions.PositionalEncoding", "no ValueError", "other-error")
+class _(_Table):
+    def forward(self, x):
+        return self.dropout(x + self.pe[: x.shape[1]].to(x.dtype))
+
+
+@wrong("positions.PositionalEncoding", "the table is a parameter", "table-is-trained")
+class _(_Table):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__(d_model, max_len, dropout)
+        table = self.pe
+        del self.pe
+        self.pe = nn.Parameter(table)
+
+    def forward(self, x):
+        self.look(x)
+        return self.dropout(x + self.pe[: x.shape[1]].to(x.dtype))
+
+
+@wrong("positions.PositionalEncoding", "max_len itself is refused", "max-len-refused")
+class _(_Table):
+    def forward(self, x):
+        if x.shape[1] >= self.pe.shape[0]:
+            raise ValueError("too long")
+        return self.dropout(x + self.pe[: x.shape[1]].to(x.dtype))
+
+
+# positions.find_the_bug
+
+
+@wrong(
+    "positions.find_the_bug", "the brackets moved to the denominator's product", "product-not-power"
+)
+def _(positions, d_model):
+    exponents = torch.arange(0, d_model, 2, device=positions.device) / d_model
+    angles = positions.unsqueeze(-1) / (10_000 * exponents)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(start_dim=-2)
+
+
+@wrong("positions.find_the_bug", "multiplied instead of divided")
+def _(positions, d_model):
+    exponents = torch.arange(0, d_model, 2, device=positions.device) / d_model
+    angles = positions.unsqueeze(-1) * 10_000**exponents
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(start_dim=-2)
+
+
+@wrong("positions.find_the_bug", "the power of the position alone", "power-of-the-position")
+def _(positions, d_model):
+    exponents = torch.arange(0, d_model, 2, device=positions.device) / d_model
+    angles = positions.unsqueeze(-1) ** exponents / 10_000
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(start_dim=-2)
+
+
+@wrong("positions.find_the_bug", "cat instead of stack", "halves-side-by-side")
+def _(positions, d_model):
+    exponents = torch.arange(0, d_model, 2, device=positions.device) / d_model
+    angles = positions.unsqueeze(-1) / 10_000**exponents
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+
+@wrong("positions.find_the_bug", "the positions are replaced by 0, 1, 2, ...", "positions-ignored")
+def _(positions, d_model):
+    exponents = torch.arange(0, d_model, 2, device=positions.device) / d_model
+    places = torch.arange(positions.shape[-1], device=positions.device).expand_as(positions)
+    angles = places.unsqueeze(-1) / 10_000**exponents
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(start_dim=-2)

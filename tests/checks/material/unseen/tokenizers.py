@@ -1,0 +1,462 @@
+"""Wrong answers to the tasks of tokenizers, as beginners write them."""
+
+import re
+from collections import Counter
+from itertools import pairwise
+
+from tests.checks.material.unseen import wrong
+from transformer_ref.checks import tokenizers as reference
+
+# tokenizers.train_bpe
+
+
+def _train(word_counts, num_merges, choose):
+    """Train with another choice of the best pair."""
+    words = {tuple(word): count for word, count in word_counts.items()}
+    merges = []
+    for _ in range(num_merges):
+        counts = reference.count_pairs(words)
+        if not counts:
+            break
+        best = choose(counts)
+        merges.append(best)
+        words = {reference.merge_pair(word, best): count for word, count in words.items()}
+    return merges
+
+
+@wrong("tokenizers.train_bpe", "ties by chance: the first one counted", "ties-as-they-came")
+def _(word_counts, num_merges):
+    return _train(word_counts, num_merges, lambda counts: max(counts, key=counts.get))
+
+
+@wrong("tokenizers.train_bpe", "ties: the smallest pair", "ties-smallest")
+def _(word_counts, num_merges):
+    return _train(
+        word_counts, num_merges, lambda counts: min(counts, key=lambda p: (-counts[p], p))
+    )
+
+
+@wrong("tokenizers.train_bpe", "ties: the greatest joined string", "ties-by-the-joined-text")
+def _(word_counts, num_merges):
+    return _train(
+        word_counts, num_merges, lambda counts: max(counts, key=lambda p: (counts[p], "".join(p)))
+    )
+
+
+@wrong("tokenizers.train_bpe", "ties: the longest", "ties-by-the-joined-text")
+def _(word_counts, num_merges):
+    return _train(
+        word_counts,
+        num_merges,
+        lambda counts: max(counts, key=lambda p: (counts[p], len(p[0] + p[1]), p)),
+    )
+
+
+@wrong("tokenizers.train_bpe", "the words' counts are forgotten", "not-weighted")
+def _(word_counts, num_merges):
+    return _train(
+        dict.fromkeys(word_counts, 1), num_merges, lambda c: max(c, key=lambda p: (c[p], p))
+    )
+
+
+@wrong("tokenizers.train_bpe", "an end-of-word mark", "end-of-word")
+def _(word_counts, num_merges):
+    words = {(*word, "</w>"): count for word, count in word_counts.items()}
+    merges = []
+    for _ in range(num_merges):
+        counts = reference.count_pairs(words)
+        if not counts:
+            break
+        best = max(counts, key=lambda pair: (counts[pair], pair))
+        merges.append(best)
+        words = {reference.merge_pair(word, best): count for word, count in words.items()}
+    return merges
+
+
+@wrong(
+    "tokenizers.train_bpe", "counted once: the n most frequent pairs of characters", "counted-once"
+)
+def _(word_counts, num_merges):
+    words = {tuple(word): count for word, count in word_counts.items()}
+    counts = reference.count_pairs(words)
+    return sorted(counts, key=lambda pair: (counts[pair], pair), reverse=True)[:num_merges]
+
+
+@wrong(
+    "tokenizers.train_bpe",
+    "the words stay as they were: the same pair again and again",
+    "words-not-merged",
+)
+def _(word_counts, num_merges):
+    words = {tuple(word): count for word, count in word_counts.items()}
+    merges = []
+    for _ in range(num_merges):
+        counts = reference.count_pairs(words)
+        if not counts:
+            break
+        best = max(counts, key=lambda pair: (counts[pair], pair))
+        merges.append(best)
+        for word in words:
+            word = reference.merge_pair(word, best)
+    return merges
+
+
+@wrong("tokenizers.train_bpe", "stops when the best pair comes only once", "stops-at-one")
+def _(word_counts, num_merges):
+    words = {tuple(word): count for word, count in word_counts.items()}
+    merges = []
+    while len(merges) < num_merges:
+        counts = reference.count_pairs(words)
+        if not counts:
+            break
+        best = max(counts, key=lambda pair: (counts[pair], pair))
+        if counts[best] < 2:
+            break
+        merges.append(best)
+        words = {reference.merge_pair(word, best): count for word, count in words.items()}
+    return merges
+
+
+@wrong(
+    "tokenizers.train_bpe", "no stop when nothing is left: max of nothing raises", "no-pair-left"
+)
+def _(word_counts, num_merges):
+    words = {tuple(word): count for word, count in word_counts.items()}
+    merges = []
+    for _ in range(num_merges):
+        counts = reference.count_pairs(words)
+        best = max(counts, key=lambda pair: (counts[pair], pair))
+        merges.append(best)
+        words = {reference.merge_pair(word, best): count for word, count in words.items()}
+    return merges
+
+
+@wrong("tokenizers.train_bpe", "the list holds joined strings", "symbols-returned")
+def _(word_counts, num_merges):
+    def best(counts):
+        return max(counts, key=lambda pair: (counts[pair], pair))
+
+    return ["".join(pair) for pair in _train(word_counts, num_merges, best)]
+
+
+@wrong("tokenizers.train_bpe", "return inside the loop: one merge", "returns-in-the-loop")
+def _(word_counts, num_merges):
+    words = {tuple(word): count for word, count in word_counts.items()}
+    merges = []
+    for _ in range(num_merges):
+        counts = reference.count_pairs(words)
+        if not counts:
+            break
+        best = max(counts, key=lambda pair: (counts[pair], pair))
+        merges.append(best)
+        words = {reference.merge_pair(word, best): count for word, count in words.items()}
+        return merges
+    return merges
+
+
+# tokenizers.word_tokenize
+
+
+@wrong("tokenizers.word_tokenize", "split: punctuation sticks", "split-only")
+def _(text):
+    return text.split()
+
+
+@wrong("tokenizers.word_tokenize", "punctuation is thrown away", "punctuation-lost")
+def _(text):
+    return re.findall(r"\w+", text)
+
+
+@wrong("tokenizers.word_tokenize", "runs of punctuation stay together", "punctuation-runs")
+def _(text):
+    return re.findall(r"\w+|[^\w\s]+", text)
+
+
+@wrong("tokenizers.word_tokenize", "lower case", "lowercased")
+def _(text):
+    return re.findall(r"\w+|[^\w\s]", text.lower())
+
+
+@wrong("tokenizers.word_tokenize", "the last word is lost", "last-word-lost")
+def _(text):
+    tokens, word = [], ""
+    for c in text:
+        if c.isalnum():
+            word += c
+        else:
+            if word:
+                tokens.append(word)
+            word = ""
+            if not c.isspace():
+                tokens.append(c)
+    return tokens
+
+
+# tokenizers.build_vocab
+
+
+@wrong("tokenizers.build_vocab", "ties in the order of the text", "ties-as-they-came")
+def _(tokens, min_freq, specials):
+    vocab = {s: i for i, s in enumerate(specials)}
+    for token, n in Counter(tokens).most_common():
+        if n >= min_freq and token not in vocab:
+            vocab[token] = len(vocab)
+    return vocab
+
+
+@wrong("tokenizers.build_vocab", "more often than min_freq", "min-freq-strict")
+def _(tokens, min_freq, specials):
+    counts = Counter(tokens)
+    words = sorted(
+        (t for t in counts if counts[t] > min_freq and t not in specials),
+        key=lambda t: (-counts[t], t),
+    )
+    return {t: i for i, t in enumerate([*specials, *words])}
+
+
+@wrong("tokenizers.build_vocab", "reverse=True turns the alphabet, too", "ties-backwards")
+def _(tokens, min_freq, specials):
+    counts = Counter(tokens)
+    words = [t for t in counts if counts[t] >= min_freq and t not in specials]
+    words.sort(key=lambda t: (counts[t], t), reverse=True)
+    return {t: i for i, t in enumerate([*specials, *words])}
+
+
+@wrong("tokenizers.build_vocab", "specials at the end", "specials-last")
+def _(tokens, min_freq, specials):
+    counts = Counter(tokens)
+    words = [t for t in counts if counts[t] >= min_freq and t not in specials]
+    words.sort(key=lambda t: (-counts[t], t))
+    return {t: i for i, t in enumerate([*words, *specials])}
+
+
+@wrong("tokenizers.build_vocab", "a special in the text gets a second number", "special-twice")
+def _(tokens, min_freq, specials):
+    counts = Counter(tokens)
+    words = sorted((t for t in counts if counts[t] >= min_freq), key=lambda t: (-counts[t], t))
+    return {t: i for i, t in enumerate([*specials, *words])}
+
+
+# tokenizers.encode_tokens
+
+
+@wrong("tokenizers.encode_tokens", "the token unk instead of its id", "unk-not-looked-up")
+def _(tokens, vocab, unk):
+    return [vocab.get(t, unk) for t in tokens]
+
+
+@wrong("tokenizers.encode_tokens", "unknown tokens are left out", "unknown-left-out")
+def _(tokens, vocab, unk):
+    return [vocab[t] for t in tokens if t in vocab]
+
+
+@wrong("tokenizers.encode_tokens", "or: id 0 becomes unknown", "zero-is-unknown")
+def _(tokens, vocab, unk):
+    return [vocab.get(t) or vocab[unk] for t in tokens]
+
+
+@wrong(
+    "tokenizers.encode_tokens",
+    "unknown tokens get new ids: the vocabulary grows",
+    "vocabulary-grows",
+)
+def _(tokens, vocab, unk):
+    out = []
+    for t in tokens:
+        if t not in vocab:
+            vocab[t] = len(vocab)
+        out.append(vocab[t])
+    return out
+
+
+@wrong("tokenizers.encode_tokens", "the id of unk is taken for 1", "unknown-is-a-fixed-number")
+def _(tokens, vocab, unk):
+    return [vocab.get(t, 1) for t in tokens]
+
+
+# tokenizers.count_pairs
+
+
+@wrong("tokenizers.count_pairs", "the word's count is not used", "not-weighted")
+def _(words):
+    counts = Counter()
+    for word in words:
+        counts.update(pairwise(word))
+    return dict(counts)
+
+
+@wrong("tokenizers.count_pairs", "set instead of added", "not-added")
+def _(words):
+    counts = {}
+    for word, n in words.items():
+        for pair in pairwise(word):
+            counts[pair] = n
+    return counts
+
+
+@wrong("tokenizers.count_pairs", "the last pair is missing", "last-pair-lost")
+def _(words):
+    counts = Counter()
+    for word, n in words.items():
+        for i in range(len(word) - 2):
+            counts[word[i], word[i + 1]] += n
+    return counts
+
+
+@wrong("tokenizers.count_pairs", "joined strings as keys", "joined-keys")
+def _(words):
+    counts = Counter()
+    for word, n in words.items():
+        for a, b in pairwise(word):
+            counts[a + b] += n
+    return counts
+
+
+@wrong("tokenizers.count_pairs", "without overlaps", "every-other-pair")
+def _(words):
+    counts = Counter()
+    for word, n in words.items():
+        for i in range(0, len(word) - 1, 2):
+            counts[word[i], word[i + 1]] += n
+    return counts
+
+
+# tokenizers.merge_pair
+
+
+@wrong("tokenizers.merge_pair", "only the first place", "first-place-only")
+def _(word, pair):
+    for i in range(len(word) - 1):
+        if word[i : i + 2] == pair:
+            return (*word[:i], pair[0] + pair[1], *word[i + 2 :])
+    return word
+
+
+@wrong("tokenizers.merge_pair", "the loop does not skip: overlaps", "second-symbol-stays")
+def _(word, pair):
+    out = []
+    for i in range(len(word)):
+        if word[i : i + 2] == pair:
+            out.append(pair[0] + pair[1])
+        else:
+            out.append(word[i])
+    return tuple(out)
+
+
+@wrong("tokenizers.merge_pair", "a list", "not-a-tuple")
+def _(word, pair):
+    out = list(word)
+    i = 0
+    while i < len(out) - 1:
+        if (out[i], out[i + 1]) == pair:
+            out[i : i + 2] = [pair[0] + pair[1]]
+        i += 1
+    return out
+
+
+@wrong("tokenizers.merge_pair", "the last symbol is lost", "last-symbol-lost")
+def _(word, pair):
+    out, i = [], 0
+    while i < len(word) - 1:
+        if word[i : i + 2] == pair:
+            out.append(pair[0] + pair[1])
+            i += 2
+        else:
+            out.append(word[i])
+            i += 1
+    return tuple(out)
+
+
+@wrong("tokenizers.merge_pair", "replace in the joined text", "inside-symbols")
+def _(word, pair):
+    return tuple(" ".join(word).replace(" ".join(pair), "".join(pair)).split(" "))
+
+
+# tokenizers.bpe_encode
+
+
+@wrong("tokenizers.bpe_encode", "from the left, whatever pair fits first", "by-place")
+def _(word, merges):
+    symbols = list(word)
+    i = 0
+    while i < len(symbols) - 1:
+        if (symbols[i], symbols[i + 1]) in merges:
+            symbols[i : i + 2] = [symbols[i] + symbols[i + 1]]
+            i = 0
+        else:
+            i += 1
+    return symbols
+
+
+@wrong("tokenizers.bpe_encode", "the longest known piece from the left", "longest-piece")
+def _(word, merges):
+    known = {a + b for a, b in merges}
+    out, i = [], 0
+    while i < len(word):
+        for j in range(len(word), i, -1):
+            if word[i:j] in known or j == i + 1:
+                out.append(word[i:j])
+                i = j
+                break
+    return out
+
+
+@wrong("tokenizers.bpe_encode", "a tuple of characters: nothing is merged", "characters")
+def _(word, merges):
+    symbols = tuple(word)
+    for pair in merges:
+        reference.merge_pair(symbols, pair)
+    return list(symbols)
+
+
+@wrong("tokenizers.bpe_encode", "the merges backwards", "last-learned-first")
+def _(word, merges):
+    symbols = tuple(word)
+    for pair in reversed(merges):
+        symbols = reference.merge_pair(symbols, pair)
+    return list(symbols)
+
+
+@wrong("tokenizers.bpe_encode", "unknown characters are left out", "unknown-left-out")
+def _(word, merges):
+    known = {c for a, b in merges for c in a + b}
+    symbols = tuple(c for c in word if c in known)
+    for pair in merges:
+        symbols = reference.merge_pair(symbols, pair)
+    return list(symbols)
+
+
+# tokenizers.find_the_bug
+
+
+@wrong(
+    "tokenizers.find_the_bug", "word boundaries: punctuation marks are not seen", "word-boundary"
+)
+def _(words, pair):
+    pattern = re.compile(r"\b" + re.escape(" ".join(pair)) + r"\b")
+    return {pattern.sub("".join(pair), word): n for word, n in words.items()}
+
+
+@wrong("tokenizers.find_the_bug", "no escape: a full stop is any character", "not-escaped")
+def _(words, pair):
+    pattern = re.compile(r"(?<!\S)" + " ".join(pair) + r"(?!\S)")
+    return {pattern.sub("".join(pair), word): n for word, n in words.items()}
+
+
+@wrong("tokenizers.find_the_bug", "spaces on both sides: nothing at the ends", "ends-forgotten")
+def _(words, pair):
+    old, new = f" {' '.join(pair)} ", f" {''.join(pair)} "
+    return {word.replace(old, new): n for word, n in words.items()}
+
+
+@wrong("tokenizers.find_the_bug", "only behind is looked at", "right-border-only")
+def _(words, pair):
+    pattern = re.compile(re.escape(" ".join(pair)) + r"(?!\S)")
+    return {pattern.sub("".join(pair), word): n for word, n in words.items()}
+
+
+@wrong("tokenizers.find_the_bug", "only the first place is joined", "first-place-only")
+def _(words, pair):
+    pattern = re.compile(r"(?<!\S)" + re.escape(" ".join(pair)) + r"(?!\S)")
+    joined = "".join(pair)
+    return {pattern.sub(lambda _: joined, word, count=1): n for word, n in words.items()}

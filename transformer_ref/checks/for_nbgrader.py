@@ -1,0 +1,131 @@
+"""What is done to a submission beside what nbgrader does: ``nbgrader_config.py`` names the classes.
+
+Students split, copy and delete cells, as one does in a notebook, and keep their points.
+A graded cell that gives no number has none, where nbgrader would give all.
+Only nbgrader imports this module.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import FileSystemLoader
+from nbconvert.exporters.exporter import ResourcesDict
+from nbconvert.exporters.html import HTMLExporter
+from nbformat import NotebookNode, from_dict
+from nbformat.corpus.words import generate_corpus_id
+from nbformat.v4 import new_output
+from nbgrader import utils
+from nbgrader.nbgraderformat.v3 import MetadataValidatorV3
+from nbgrader.preprocessors.base import NbGraderPreprocessor
+from nbgrader.preprocessors.deduplicateids import DeduplicateIds
+from nbgrader.preprocessors.overwritecells import OverwriteCells
+from traitlets import default
+
+Converted = tuple[NotebookNode, ResourcesDict]
+
+
+class MendMarks(DeduplicateIds):
+    """Leave nbgrader's marks (its metadata) on one cell of each name, in the form of today.
+
+    JupyterLab copies the marks when a cell is split or copied.
+    The last cell of a name keeps them, as nbgrader has it.
+    """
+
+    def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> Converted:
+        """Mend the marks of all cells."""
+        for cell in nb.cells:
+            marks = cell.metadata.pop("nbgrader", None)
+            if isinstance(marks, dict) and marks.get("grade_id"):
+                # nbgrader stops the whole run at another version, and says not at whose.
+                marks["schema_version"] = MetadataValidatorV3.schema_version
+                cell.metadata.nbgrader = marks
+        return super().preprocess(nb, resources)
+
+
+class RestoreCells(OverwriteCells):
+    """Put back every cell that students cannot change, and not only the graded ones.
+
+    An answer needs the imports above it.
+    A task that was deleted with its answer has no points, and costs no others:
+    nbgrader looks for the place of a check beside the answer, and fails without it.
+    """
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
+    ) -> Converted:
+        """Make a cell without a name, such as a copy, one that is executed like any other.
+
+        nbgrader takes the name from copies and from cells that are not in the gradebook, leaves
+        the rest of the marks, and then fails for the whole submission.
+        """
+        cell, resources = super().preprocess_cell(cell, resources, cell_index)
+        if not cell.metadata.get("nbgrader", {}).get("grade_id"):
+            cell.metadata.pop("nbgrader", None)
+        return cell, resources
+
+    def add_missing_grade_cells(self, nb: NotebookNode, resources: ResourcesDict) -> Converted:
+        """Add the missing cells, each behind the one that it stood behind."""
+        released = self.gradebook.find_notebook(self.notebook_id, self.assignment_id)
+        points = {cell.name: cell.max_score for cell in released.grade_cells}
+        here = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in nb.cells]
+        place = 0
+        for cell in released.source_cells:
+            if cell.name in here:
+                place = here.index(cell.name) + 1
+            elif cell.locked:
+                self.log.warning("Missing cell %s encountered, adding to notebook", cell.name)
+                nb.cells.insert(place, self._restored(cell, points.get(cell.name)))
+                here.insert(place, cell.name)
+                place += 1
+        return nb, resources
+
+    def _restored(self, cell: Any, points: float | None) -> NotebookNode:
+        restored = from_dict(self.missing_cell_transform(cell, points or 0.0))
+        restored.id = generate_corpus_id()
+        if points is None:
+            restored.metadata.nbgrader.grade = False
+            del restored.metadata.nbgrader["points"]
+        return restored
+
+
+class RequirePoints(NbGraderPreprocessor):
+    """Give 0 to a graded cell whose last value is not a number from 0 to its points.
+
+    nbgrader gives all points for None, False, NaN or -1, and loses the submission for too many.
+    """
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
+    ) -> Converted:
+        """Make an error of a value that is no number of points."""
+        if not utils.is_grade(cell) or cell.cell_type != "code" or utils.is_solution(cell):
+            return cell, resources
+        results = [out for out in cell.outputs if out.output_type == "execute_result"]
+        values = [result.data.get("text/plain") for result in results]
+        if not utils.has_failed(cell) and not _is_points(values, cell.metadata.nbgrader.points):
+            said = "This cell scores 0: it did not end with a number of points."
+            error = new_output("error", ename="NoPoints", evalue=said, traceback=[said])
+            cell.outputs.insert(0, error)
+        return cell, resources
+
+
+class FeedbackPage(HTMLExporter):
+    """The page that students get back: nbgrader's, with what ``feedback.html.j2`` changes."""
+
+    @default("template_file")
+    def _template_file_default(self) -> str:
+        return "feedback.html.j2"
+
+    @default("extra_loaders")
+    def _extra_loaders_default(self) -> list[FileSystemLoader]:
+        return [FileSystemLoader(Path(__file__).parent.parent / "assets")]
+
+
+def _is_points(values: list[str | None], points: float) -> bool:
+    try:
+        (value,) = values
+        return 0.0 <= float(value or "") <= points
+    except ValueError:
+        return False
