@@ -49,6 +49,7 @@ def memory(setting: Setting, *, batch: int = 1, heads: int = 8, length: int = 40
 
     The smallest tensor of shape (B, H, T, T) is a boolean one:
     whoever stays below its size has made none.
+    The boolean mask is (1, 1, T, T), and the CPU kernel makes floats of that shape from it.
     """
     torch.manual_seed(0)
     shape = (batch, heads, length, HEAD_SIZE)

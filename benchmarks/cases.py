@@ -29,6 +29,7 @@ class Case:
 CASES: dict[str, Case] = {
     "training": Case(training.against_torch),
     "bfloat16": Case(training.bfloat16, CPU),
+    "threads": Case(training.threads, CPU),
     "attention": Case(attention.time),
     "memory": Case(attention.memory),
     "greedy-prefix": Case(decoding.against_prefix),

@@ -5,7 +5,6 @@ Nothing here needs CUDA but its speed; without it the cases say so and are left 
 
 from __future__ import annotations
 
-import functools
 import json
 import statistics
 import tempfile
@@ -13,8 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
 
 from benchmarks import multi30k as multi30k_run
 from benchmarks.decoding import Job, greedy, require_complete
@@ -22,6 +19,7 @@ from benchmarks.models import describe, never_ending, random_ids, sizes
 from benchmarks.rows import Asked, Row, Setting, measured, not_measured
 from benchmarks.timing import repeated, seconds
 from transformer_ref import Transformer, TransformerConfig
+from transformer_ref.training import Trainer, TrainingConfig
 
 CONFIGS = tuple(sizes(d_model, 6, 8000) for d_model in (512, 1024))
 
@@ -90,20 +88,17 @@ def training(
     compiled: bool = True,
     matrix: int = 8192,
 ) -> Iterator[Row]:
-    """Time whole training steps in bfloat16: forward, backward and AdamW."""
+    """Time whole steps of `Trainer` in bfloat16, from lists of ids to new weights."""
     device = setting.device
     ceiling = matmul_rate(device, setting.repetitions, size=matrix)
     for config in configs:
-        torch.manual_seed(0)
-        model = Transformer(config).to(device).train()
-        ids = [random_ids(config, batch, length, device) for _ in range(3)]
-        step = functools.partial(optimizer_step(model, compiled), *ids)
+        step = training_step(config, batch, length, device, compiled)
         time = median_seconds(step, device, setting.repetitions, 10)
         rate = 3 * forward_flops(config, batch, length, length) / time  # backward is twice as much
         yield measured(
             "gpu-training",
             device,
-            f"model FLOPs of a training step, bfloat16{', compiled' if compiled else ''}: "
+            f"model FLOPs of a step of Trainer, bfloat16{', compiled' if compiled else ''}: "
             f"{describe(config)}, B={batch}, T={length}",
             "one large matrix product",
             rate / ceiling,
@@ -116,24 +111,23 @@ def training(
         )
 
 
-def optimizer_step(model: nn.Module, compiled: bool) -> Callable[[Tensor, Tensor, Tensor], None]:
-    """A whole step of training under autocast to bfloat16."""
-    fused = next(model.parameters()).is_cuda
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=fused)
-
-    def loss_of(src: Tensor, tgt_in: Tensor, labels: Tensor) -> Tensor:
-        with torch.autocast(src.device.type, torch.bfloat16):
-            logits = model(src, tgt_in)
-        return F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten())
-
-    loss = torch.compile(loss_of) if compiled else loss_of
-
-    def step(src: Tensor, tgt_in: Tensor, labels: Tensor) -> None:
-        optimizer.zero_grad()
-        loss(src, tgt_in, labels).backward()
-        optimizer.step()
-
-    return step
+def training_step(
+    config: TransformerConfig, batch: int, length: int, device: torch.device, compiled: bool
+) -> Callable[[], object]:
+    """One more step of a run that has room for more than are timed."""
+    torch.manual_seed(0)
+    source, target = (
+        random_ids(config, batch, size, torch.device("cpu")).tolist()
+        for size in (length, length + 1)
+    )
+    trainer = Trainer(
+        Transformer(config),
+        list(zip(source, target, strict=True)),
+        TrainingConfig(epochs=10_000, batch_size=batch, precision="bfloat16", compile=compiled),
+        pad_id=config.pad_id,
+        device=device,
+    )
+    return lambda: trainer.train(max_steps=trainer.step + 1, progress=False)
 
 
 def decoding(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from benchmarks.rows import Row, Setting, measured
 from benchmarks.timing import repeated, seconds
 from benchmarks.training import training_step
 from transformer_ref import Transformer, TransformerConfig
+from transformer_ref.files import whole_file
 from transformer_ref.plotting import COLORS, MARKERS, style
 
 AXES = {"length": "sequence length T", "batch": "batch B"}
@@ -118,10 +118,9 @@ def draw(rows: Sequence[Row], path: Path) -> None:
             ax.legend(fontsize=8)
         axes[0].set_ylabel("target tokens a second")
         figure.suptitle(f"training step: {rows[0].details['model']}", fontsize=10)
-        unfinished = path.with_suffix(path.suffix + ".tmp")
-        figure.savefig(unfinished, format="svg", metadata={"Date": None})
+        with whole_file(path) as file:
+            figure.savefig(file, format="svg", metadata={"Date": None})
         plt.close(figure)
-    os.replace(unfinished, path)
 
 
 def _draw_sweep(ax: Axes, sweep: Sequence[Row], device: str, index: int) -> None:

@@ -31,16 +31,22 @@ class Ratio:
     repetitions: int
 
 
-def seconds(function: Callable[[], object], device: torch.device) -> float:
+Clock = Callable[[], float]
+
+
+def seconds(
+    function: Callable[[], object], device: torch.device, clock: Clock | None = None
+) -> float:
     """Time one run: by events on CUDA, elsewhere by the processor time of this process.
 
     On one thread processor time is what a clock on the wall shows on an idle machine,
-    and it leaves out the time that other programs take.
+    and it leaves out the time that other programs take. Several threads want another `clock`.
     """
     if device.type != "cuda":
-        start = time.process_time()
+        clock = clock or time.process_time
+        start = clock()
         function()
-        return time.process_time() - start
+        return clock() - start
     torch.cuda.synchronize(device)
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
@@ -66,6 +72,7 @@ def compare(
     device: torch.device,
     repetitions: int,
     warm_up: Sequence[Callable[[], object]] = (),
+    clock: Clock | None = None,
 ) -> Ratio:
     """Run both by turns, who begins changing each time, after one run of each that is not timed.
 
@@ -75,6 +82,7 @@ def compare(
         device: where they compute.
         repetitions: runs of each.
         warm_up: what to run first instead of both, where one run takes minutes.
+        clock: of :func:`seconds`.
 
     Raises:
         ValueError: if `repetitions` is below 2, which has no spread.
@@ -88,7 +96,7 @@ def compare(
     for turn in range(repetitions):
         pair = [(numerator, above), (denominator, below)]
         for function, times in pair if turn % 2 == 0 else reversed(pair):
-            times.append(seconds(function, device))
+            times.append(seconds(function, device, clock))
     ratios = [a / b for a, b in zip(above, below, strict=True)]
     lower, median, upper = statistics.quantiles(ratios, n=4, method="inclusive")
     return Ratio(

@@ -1,8 +1,11 @@
-"""Training steps: against torch's own Transformer, and bfloat16 against float32."""
+"""Training steps: against torch's own Transformer, bfloat16 against float32, and threads."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +16,10 @@ from benchmarks.rows import Asked, Row, Setting, measured, not_measured
 from benchmarks.timing import compare
 from tests.package.torch_parity import TorchTransformer, copy_weights
 from transformer_ref import Transformer
+from transformer_ref.settings import read_settings
+from transformer_ref.toys import reversal_pairs
+from transformer_ref.training import Trainer
+from transformer_ref.translation import Translator, train_tokenizers
 
 Batch = tuple[Tensor, Tensor, Tensor]
 
@@ -50,7 +57,9 @@ def against_torch(
     src, tgt_in, labels = (random_ids(config, batch, length, device) for _ in range(3))
     src[0, length // 2 :] = tgt_in[0, length // 2 :] = config.pad_id
     with torch.no_grad():
-        torch.testing.assert_close(ours(src, tgt_in), theirs(src, tgt_in), rtol=1e-3, atol=1e-3)
+        real = tgt_in != config.pad_id
+        pair = (model(src, tgt_in)[real] for model in (ours, theirs))
+        torch.testing.assert_close(*pair, rtol=1e-3, atol=1e-3)
     our_step, their_step = (
         training_step(model.train(), (src, tgt_in, labels)) for model in (ours, theirs)
     )
@@ -102,3 +111,52 @@ def bfloat16(
         return [measured("bfloat16", device, what, against, ratio, asked)]
     note = "without bfloat16 instructions, where nothing is asked"
     return [measured("bfloat16", device, what, against, ratio, note=note)]
+
+
+def threads(setting: Setting, *, steps: int = 20) -> list[Row]:
+    """Time steps of a small model on one thread over those on a thread for each core.
+
+    By the clock on the wall: processor time would add up over the threads. So the machine must
+    have a core to spare beside this process; where it has not, threads that wait for each other
+    take minutes for these steps.
+    """
+    cores, device, load = os.cpu_count() or 1, setting.device, os.getloadavg()[0]
+    what = f"{steps} training steps of the config `reversal` on one thread"
+    against, asked = f"the same on {cores} threads", Asked("<=", 1.1)
+    if cores == 1 or load > cores - 0.5:
+        why = f"{cores} cores, of which {load:.1f} are busy"
+        return [not_measured("threads", device.type, what, against, why, asked)]
+    settings, before = read_settings("reversal"), torch.get_num_threads()
+    pairs = reversal_pairs("train", steps * settings.training.batch_size)
+    source, target = train_tokenizers(pairs, "char")
+
+    def on(number: int) -> Callable[[], None]:
+        torch.manual_seed(0)
+        model = Transformer(
+            replace(settings.model, src_vocab_size=len(source), tgt_vocab_size=len(target))
+        )
+        examples = Translator(model, source, target, device).examples(pairs)
+        training = replace(settings.training, epochs=1000)
+        trainer = Trainer(model, examples, training, device=device)
+
+        def run() -> None:
+            torch.set_num_threads(number)
+            trainer.train(max_steps=trainer.step + steps, progress=False)
+
+        return run
+
+    try:
+        ratio = compare(on(1), on(cores), device, setting.repetitions, clock=time.perf_counter)
+    finally:
+        torch.set_num_threads(before)
+    return [
+        measured(
+            "threads",
+            device,
+            what,
+            against,
+            ratio,
+            asked,
+            load_average=load,
+        )
+    ]

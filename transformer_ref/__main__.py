@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Wrong options end the process with 2, as is the custom of argparse.
     """
     options = _parser().parse_args(arguments)
+    torch.set_num_threads(options.threads)
     try:
         options.run(_settings(options), options)
     except KeyboardInterrupt:
@@ -173,12 +174,26 @@ def _how_to_go_on(options: argparse.Namespace) -> str:
 
 
 def _device(name: str) -> torch.device:
-    """Refuse a device that is unknown or not here, before anything is loaded."""
+    """Refuse a device that is unknown or not here, before anything is loaded.
+
+    "cuda" stays that, and nothing is put there: of several processes each gets a GPU of its own.
+    """
     try:
-        return torch.empty(0, device=name).device
+        device = torch.device(name)
+        if device.type != "cuda":
+            torch.empty(0, device=device)
+        elif (device.index or 0) >= torch.cuda.device_count():
+            raise RuntimeError(f"torch finds {torch.cuda.device_count()} CUDA devices here")
+        return device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise argparse.ArgumentTypeError(f"cannot compute on {name!r}: {reason}") from error
+
+
+def _threads(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 1, got {text!r}")
+    return int(text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -195,6 +210,13 @@ def _parser() -> argparse.ArgumentParser:
         help=f"a TOML file, or one of {', '.join(ready_configs())}; default: g2p",
     )
     common.add_argument("--device", type=_device, help="default: cuda, mps or cpu, what there is")
+    common.add_argument(
+        "--threads",
+        type=_threads,
+        default=1,
+        help="on a CPU; default: 1, as on a busy machine the threads of a small model wait for "
+        "each other, and a step takes seconds",
+    )
     data = argparse.ArgumentParser(add_help=False)
     data.add_argument("--data", metavar="FOLDER", help="the files of Multi30k: train.de, train.en")
     data.add_argument("--limit", type=int, help="use only so many examples of each split")

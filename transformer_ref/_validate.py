@@ -1,13 +1,15 @@
 """Argument checks that several modules share; each names the argument and what was expected.
 
 Checks of shapes and dtypes cost nothing and are traced away by ``torch.compile``.
-Checks of values (are all ids inside the vocabulary?) read the data:
-they are skipped while compiling.
+Checks of values (are all ids inside the vocabulary?) read the data, for which a GPU waits;
+they are skipped where there are no values: while compiling or exporting, under ``vmap``,
+on "meta" and in ``FakeTensorMode``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,7 +24,8 @@ def require_at_least_one(**sizes: int) -> None:
         ValueError: naming the first argument that is not a positive integer.
     """
     for name, size in sizes.items():
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        # A SymInt is a length that torch.export leaves open.
+        if not isinstance(size, int | torch.SymInt) or isinstance(size, bool) or size < 1:
             raise ValueError(f"{name} must be an integer of at least 1, got {size!r}")
 
 
@@ -104,6 +107,24 @@ def require_token_id(vocab_size: int, **ids: int) -> None:
             raise ValueError(f"{name} must lie in 0..{vocab_size - 1}, got {token_id!r}")
 
 
+def values_of(ids: Tensor, compute: Callable[[], Tensor]) -> Any:
+    """Read what is computed from ids, all at once: a GPU waits once.
+
+    Args:
+        ids: what it is computed from.
+        compute: gives a tensor.
+
+    Returns:
+        Its value as Python numbers, or None where there is none.
+    """
+    if torch.compiler.is_compiling() or ids.is_meta or ids.numel() == 0:
+        return None
+    try:
+        return compute().tolist()
+    except RuntimeError:  # vmap or fake; an error of the device comes again where ids are used
+        return None
+
+
 def require_ids(
     name: str, ids: Tensor, vocab_size: int | None = None, device: torch.device | None = None
 ) -> None:
@@ -122,9 +143,18 @@ def require_ids(
         raise ValueError(f"{name} must hold ids as int64 or int32, got {ids.dtype}")
     if device is not None and ids.device != device:
         raise ValueError(f"{name} must be on {device} like the weights, got {ids.device}")
-    if vocab_size is None or torch.compiler.is_compiling() or ids.is_meta or ids.numel() == 0:
-        return
-    lowest, highest = torch.stack(torch.aminmax(ids)).tolist()
+    if vocab_size is not None and (
+        found := values_of(ids, lambda: torch.stack(torch.aminmax(ids)))
+    ):
+        require_in_vocabulary(name, vocab_size, *found)
+
+
+def require_in_vocabulary(name: str, vocab_size: int, lowest: int, highest: int) -> None:
+    """Refuse ids of which the lowest or the highest is outside the vocabulary.
+
+    Raises:
+        ValueError: naming the argument, both ids and what is allowed.
+    """
     if lowest < 0 or highest >= vocab_size:
         raise ValueError(
             f"{name} must lie in 0..{vocab_size - 1} (vocabulary of {vocab_size}), "

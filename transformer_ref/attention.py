@@ -24,7 +24,7 @@ from transformer_ref._validate import (
     require_probability,
 )
 from transformer_ref.cache import FixedCache, GrowingCache
-from transformer_ref.masks import causal_mask, masked_softmax
+from transformer_ref.masks import Mask, PreparedMask, causal_mask, masked_softmax
 
 
 def attention_scores(query: Tensor, key: Tensor) -> Tensor:
@@ -82,7 +82,10 @@ def fused_attention(
     dropout_p: float = 0.0,
     is_causal: bool = False,
 ) -> Tensor:
-    """The same attention by torch's fused kernels, without a (T, S) tensor of floats in memory.
+    """The same attention by torch's fused kernels, without the (B, H, T, S) weights in memory.
+
+    From a mask torch's kernel for the CPU makes floats of the mask's own shape; `is_causal` makes
+    neither.
 
     Args:
         query: (B, H, T, K) floating.
@@ -107,30 +110,28 @@ def fused_attention(
 
 
 def _fused(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, is_causal: bool
+    query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, dropout: float, is_causal: bool
 ) -> Tensor:
     """The fused kernels, for heads that are known to fit each other."""
+    prepared = PreparedMask.of(mask)
     if is_causal:
-        _require_causal_fits(query, key, mask)
-    if mask is None:
+        _require_causal_fits(query, key, prepared)
+    if prepared is None:
         return F.scaled_dot_product_attention(
             query, key, value, dropout_p=dropout, is_causal=is_causal
         )
-    require_mask("mask", mask, (*query.shape[:-1], key.shape[-2]), query.device)
-    # The kernels disagree on a row that may see nothing (0, NaN or uniform), so none ever gets one:
-    # such a row sees everything inside and is put to zero outside.
-    empty = ~mask.any(dim=-1, keepdim=True)
+    require_mask("mask", prepared.mask, (*query.shape[:-1], key.shape[-2]), query.device)
     output = F.scaled_dot_product_attention(
-        query, key, value, attn_mask=mask | empty, dropout_p=dropout
+        query, key, value, attn_mask=prepared.inside, dropout_p=dropout
     )
-    return output.masked_fill(empty, 0.0)
+    return output.masked_fill(prepared.empty, 0.0)
 
 
-def _require_causal_fits(query: Tensor, key: Tensor, mask: Tensor | None) -> None:
-    if mask is not None or query.shape[-2] != key.shape[-2]:
+def _require_causal_fits(query: Tensor, key: Tensor, prepared: PreparedMask | None) -> None:
+    if prepared is not None or query.shape[-2] != key.shape[-2]:
         raise ValueError(
             f"is_causal needs T == S and mask=None, got T={query.shape[-2]}, S={key.shape[-2]}, "
-            f"mask={'None' if mask is None else tuple(mask.shape)}"
+            f"mask={'None' if prepared is None else tuple(prepared.mask.shape)}"
         )
 
 
@@ -168,7 +169,7 @@ class MultiHeadAttention(nn.Module):
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        mask: Tensor | None = None,
+        mask: Mask | None = None,
         need_weights: bool = False,
         is_causal: bool = False,
         cache: GrowingCache | FixedCache | None = None,
@@ -179,7 +180,8 @@ class MultiHeadAttention(nn.Module):
             query: (B, T, D) floating.
             key: (B, S, D).
             value: (B, S, D).
-            mask: bool, broadcasts to (B, H, T, S); True = may attend.
+            mask: bool, broadcasts to (B, H, T, S); True = may attend. Prepared, it serves
+                several layers.
             need_weights: also return the weights, by the path that writes them out.
             is_causal: position t sees 0..t only; instead of `mask`, and cheaper.
             cache: keys and values of earlier calls; S then counts the cached tokens too.
@@ -205,9 +207,10 @@ class MultiHeadAttention(nn.Module):
             attended = _fused(q, k, v, mask, dropout_p, is_causal)
             return self.out_proj(merge_heads(attended))
         if is_causal:
-            _require_causal_fits(q, k, mask)
+            _require_causal_fits(q, k, PreparedMask.of(mask))
             mask = causal_mask(query.shape[1], device=query.device)
-        attended, weights = scaled_dot_product_attention(q, k, v, mask, dropout_p=dropout_p)
+        plain = mask.mask if isinstance(mask, PreparedMask) else mask
+        attended, weights = scaled_dot_product_attention(q, k, v, plain, dropout_p=dropout_p)
         return self.out_proj(merge_heads(attended)), weights
 
     def _project(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,7 @@
 """Key/value cache: what attention has computed for earlier tokens, kept for the next one.
 
 A cache is for generation: it writes in place, so no gradient goes through it.
+Keys and values are kept without the graph that made them, and those that come back have none.
 """
 
 from __future__ import annotations
@@ -42,10 +43,14 @@ class GrowingCache:
         if self._room is None or end > self._room[0].shape[-2]:
             self._room = self._more_room(new, 2 * end)
         for room, part in zip(self._room, new, strict=True):
-            room.narrow(2, start, end - start).copy_(part)
+            room.narrow(2, start, end - start).copy_(part.detach())
         self._length = end
         keys, values = self._room
         return keys.narrow(2, 0, end), values.narrow(2, 0, end)
+
+    def shorten(self, length: int) -> None:
+        """Forget the tokens after the first `length`, which a call that failed has left."""
+        self._length = length
 
     def _more_room(self, new: tuple[Tensor, Tensor], size: int) -> tuple[Tensor, Tensor]:
         keys, values = (x.new_empty(*x.shape[:2], size, x.shape[-1]) for x in new)
@@ -83,7 +88,8 @@ class FixedCache:
             Keys and values (B, H, S, K).
         """
         if self._stored is None:
-            self._stored = project(key, value)
+            keys, values = project(key, value)
+            self._stored = keys.detach(), values.detach()
         return self._stored
 
     def select(self, rows: Tensor) -> None:
@@ -132,15 +138,17 @@ class KVCache:
                 f"cache must have num_layers = {num_layers} like the model, got {len(self.layers)}"
             )
 
-    def extend(self, ids: Tensor, name: str = "ids") -> Tensor:
-        """Note the ids of the new tokens.
+    def begin(self, ids: Tensor, name: str = "ids") -> Tensor:
+        """Begin a call that reads new tokens; only :meth:`keep` at its end makes them count.
+
+        What a call that failed has left in the layers is forgotten here.
 
         Args:
-            ids: (B, n) integer ids.
+            ids: (B, n) integer ids of the new tokens.
             name: what a caller calls them, for the message of an error.
 
         Returns:
-            (B, length) ids of all tokens so far.
+            (B, length + n) ids of all tokens so far.
 
         Raises:
             ValueError: if the batch has another size than before.
@@ -150,8 +158,20 @@ class KVCache:
                 f"the cache was filled with a batch of {len(self._ids)}, "
                 f"got {name} of shape {tuple(ids.shape)}"
             )
-        self._ids = ids if self._ids is None else torch.cat((self._ids, ids), dim=1)
-        return self._ids
+        if self._ids is None:
+            self.layers = [LayerCache() for _ in self.layers]
+            return ids
+        for layer in self.layers:
+            layer.self_attention.shorten(self.length)
+        return torch.cat((self._ids, ids), dim=1)
+
+    def keep(self, ids: Tensor) -> None:
+        """End a call: all layers have read these tokens.
+
+        Args:
+            ids: what :meth:`begin` has returned.
+        """
+        self._ids = ids
 
     def select(self, rows: Tensor, same_source: bool = False) -> None:
         """Keep these rows of the batch, in this order; a row may come more than once.

@@ -3,10 +3,10 @@
 import contextlib
 import io
 import json
-import os
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, ClassVar, Self
 
 import torch
@@ -14,9 +14,14 @@ from huggingface_hub import PyTorchModelHubMixin
 from safetensors import SafetensorError
 from torch import nn
 
+from transformer_ref.files import move_together
+
 
 class PretrainedModel(nn.Module, PyTorchModelHubMixin):
     """A model made from one config, which it keeps as ``config``; base class of the models.
+
+    A subclass annotates the argument of its ``__init__`` with the class of the config, and its
+    module does not postpone annotations: the mixin reads this one to make the config.
 
     Attributes:
         config_class: the dataclass of the config.
@@ -26,7 +31,10 @@ class PretrainedModel(nn.Module, PyTorchModelHubMixin):
     config: Any
 
     def save_pretrained(self, save_directory: str | Path, **kwargs: Any) -> None:
-        """Write config.json and model.safetensors (tied weights once), each whole or not at all.
+        """Write config.json and model.safetensors (tied weights once), both or none.
+
+        A kill in the middle leaves the old model, the new one, or a folder without config.json,
+        which :meth:`from_pretrained` refuses.
 
         Args:
             save_directory: made if it does not exist.
@@ -40,8 +48,8 @@ class PretrainedModel(nn.Module, PyTorchModelHubMixin):
         kwargs.setdefault("repo_id", folder.name)  # the mixin would take the temporary name
         with tempfile.TemporaryDirectory(dir=folder) as new:
             super().save_pretrained(new, config=asdict(self.config), **kwargs)
-            for name in ("model.safetensors", "config.json"):
-                os.replace(Path(new) / name, folder / name)
+            (Path(new) / "README.md").unlink(missing_ok=True)  # the mixin's, without content
+            move_together(Path(new), folder, last="config.json")
 
     @classmethod
     def from_pretrained(  # type: ignore[override]
@@ -82,7 +90,7 @@ class PretrainedModel(nn.Module, PyTorchModelHubMixin):
             raise OSError(f"{Path(folder) / 'model.safetensors'} is damaged: {error}") from error
         except RuntimeError as error:
             raise ValueError(
-                f"the weights in {folder} do not fit its config.json: {error}"
+                f"the weights in {folder} do not fit its config.json: {shorten(str(error), 500)}"
             ) from error
         return model.to(device=map_location, dtype=dtype)
 

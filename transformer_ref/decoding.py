@@ -18,6 +18,7 @@ from torch.nn import functional as F
 
 from transformer_ref._validate import require_at_least_one, require_ids, require_token_id
 from transformer_ref.cache import KVCache
+from transformer_ref.device import queues_work
 from transformer_ref.masks import padding_mask_or_none
 from transformer_ref.model import Transformer
 
@@ -126,7 +127,6 @@ def filter_logits(logits: Tensor, top_k: int | None = None, top_p: float | None 
     return logits
 
 
-@torch.inference_mode()
 def beam_search(
     model: Transformer,
     src: Tensor,
@@ -177,19 +177,20 @@ def beam_search(
         )
     if not isinstance(length_penalty, int | float) or not 0.0 <= length_penalty < torch.inf:
         raise ValueError(f"length_penalty must be at least 0, got {length_penalty!r}")
-    with evaluation_mode(model):
+    with torch.inference_mode(), evaluation_mode(model):
         scorer = _SourceScorer(model, src, use_cache)
         start = _begin(src, bos_id)
         dtype = _at_least_float32(scorer.memory)
         beams = _Beams(start, dtype, beam_size, num_return, max_len, length_penalty)
-        while len(beams.rows):
+        while len(beams.rows) and beams.length < max_len:
             width = beams.sums.shape[1]
             parents = beams.advance(scorer.next_logits(beams.ids))
             beams.collect(eos_id)
             going = beams.drop_decided()
             stays = len(going) == len(parents) and parents.shape[1] == width
             scorer.select(parents[going].flatten(), same_source=stays)
-        return beams.best(model.config.pad_id)
+        ids, scores = beams.best(model.config.pad_id)
+    return ids.clone(), scores.clone()  # ordinary tensors, which autograd takes
 
 
 class Scorer(Protocol):
@@ -237,6 +238,9 @@ def extend(
 ) -> Tensor:
     """Append a chosen token to every row until all have said `eos_id` or `max_len` is reached.
 
+    Which rows have ended is looked at every few steps, as a GPU waits each time.
+    Until then they go on with the others, and what they say is thrown away.
+
     Args:
         scorer: scores the next tokens.
         ids: (B, T) int64, what every row begins with.
@@ -248,29 +252,46 @@ def extend(
     Returns:
         (B, <= max_len) int64.
     """
+    start, every = ids.shape[1], _steps_between_looks(ids.device)
     answer = ids.new_full((len(ids), max_len), pad_id)
-    answer[:, : ids.shape[1]] = ids
+    answer[:, :start] = ids
     rows = torch.arange(len(ids), device=ids.device)
     while ids.shape[1] < max_len and len(rows):
         following = choose(scorer.next_logits(ids))
         answer[rows, ids.shape[1]] = following
         ids = torch.cat((ids, following[:, None]), dim=1)
-        going = (following != eos_id).nonzero().squeeze(-1) if eos_id is not None else rows
-        if len(going) < len(rows):
-            rows, ids = rows[going], ids[going]
-            scorer.select(going)
-    return answer[:, : ids.shape[1]]
+        if eos_id is not None and (ids.shape[1] - start) % every == 0:
+            going = (ids[:, -every:] != eos_id).all(dim=1).nonzero().squeeze(-1)
+            if len(going) < len(rows):
+                rows, ids = rows[going], ids[going]
+                scorer.select(going)
+    answer = answer[:, : ids.shape[1]]
+    return answer if eos_id is None else _ended(answer, start, eos_id, pad_id)
+
+
+def _ended(answer: Tensor, start: int, eos_id: int, pad_id: int) -> Tensor:
+    """Fill each row up after its first end token from `start` on, and cut off what is full."""
+    said = answer[:, start:] == eos_id
+    after = said.cumsum(dim=1) > said
+    answer[:, start:].masked_fill_(after, pad_id)
+    return answer[:, : start + int((~after).any(dim=0).sum())]
+
+
+def _steps_between_looks(device: torch.device) -> int:
+    """A row that has ended costs its share of each step; a look costs a GPU that waits."""
+    return 8 if queues_work(device) else 1
 
 
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Switch dropout off inside the ``with`` block, and leave the model as it came."""
-    was_training = model.training
+    """Switch dropout off inside the ``with`` block; then each submodule has its own mode again."""
+    modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
         yield
     finally:
-        model.train(was_training)
+        for module, was_training in modes:
+            module.training = was_training
 
 
 def _at_least_float32(x: Tensor) -> torch.dtype:
@@ -286,7 +307,6 @@ def _require_decoding(
     require_token_id(model.config.tgt_vocab_size, bos_id=bos_id, eos_id=eos_id)
 
 
-@torch.inference_mode()
 def _decode(
     model: Transformer,
     src: Tensor,
@@ -298,9 +318,10 @@ def _decode(
 ) -> Tensor:
     """Extend the begin token of every row; what greedy decoding and sampling share."""
     _require_decoding(model, src, bos_id, eos_id, max_len)
-    with evaluation_mode(model):
+    with torch.inference_mode(), evaluation_mode(model):
         scorer = _SourceScorer(model, src, use_cache)
-        return extend(scorer, _begin(src, bos_id), max_len, choose, eos_id, model.config.pad_id)
+        ids = extend(scorer, _begin(src, bos_id), max_len, choose, eos_id, model.config.pad_id)
+    return ids.clone()  # an ordinary tensor, which autograd takes
 
 
 def _begin(src: Tensor, bos_id: int) -> Tensor:
@@ -318,7 +339,9 @@ class _SourceScorer:
 
     def next_logits(self, ids: Tensor) -> Tensor:
         unread = ids if self.cache is None else ids[:, self.cache.length :]
-        logits = self.model.decode(unread, self.memory, memory_mask=self.mask, cache=self.cache)
+        logits = self.model.decode(
+            unread, self.memory, memory_mask=self.mask, cache=self.cache, check_ids=False
+        )
         return logits[:, -1]
 
     def select(self, rows: Tensor, same_source: bool = False) -> None:
@@ -350,6 +373,7 @@ class _Beams:
         self.beam_size = beam_size
         self.max_len = max_len
         self.length_penalty = length_penalty
+        self._every = _steps_between_looks(ids.device)
         self.ids = ids
         self.rows = torch.arange(len(ids), device=ids.device)
         self.sums = torch.zeros(len(ids), 1, dtype=dtype, device=ids.device)
@@ -357,7 +381,11 @@ class _Beams:
         self._best_ids = ids.new_full((len(ids), num_return, max_len), _NO_TOKEN)
         if max_len == 1:
             self.collect(_NO_TOKEN)
-            self.drop_decided()
+
+    @property
+    def length(self) -> int:
+        """T, the tokens of each live hypothesis."""
+        return self.ids.shape[1]
 
     def advance(self, logits: Tensor) -> Tensor:
         """Replace the hypotheses by their best extensions.
@@ -381,7 +409,7 @@ class _Beams:
 
     def collect(self, eos_id: int) -> None:
         """Take hypotheses that have ended out of the beams; at `max_len` all have."""
-        length = self.ids.shape[-1]
+        length = self.length
         ids = self.ids.view(*self.sums.shape, length)
         ended = ids[:, :, -1] == eos_id
         if length == self.max_len:
@@ -400,10 +428,15 @@ class _Beams:
         """Drop the rows that no live hypothesis can change, and return (R',) which places go on.
 
         Sums only fall, so none can end with more than its sum now over the largest n^alpha.
+        Between two looks such rows stay, and their hypotheses count as ended.
         """
         reachable = self.sums.amax(dim=1) / max(1, self.max_len - 1) ** self.length_penalty
-        going = (reachable > self._best_scores[self.rows, -1]).nonzero().squeeze(-1)
-        self.ids = self.ids.view(*self.sums.shape, self.ids.shape[-1])[going].flatten(0, 1)
+        undecided = reachable > self._best_scores[self.rows, -1]
+        if (self.length - 1) % self._every:
+            self.sums = self.sums.masked_fill(~undecided[:, None], -torch.inf)
+            return torch.arange(len(self.rows), device=self.rows.device)
+        going = undecided.nonzero().squeeze(-1)
+        self.ids = self.ids.view(*self.sums.shape, self.length)[going].flatten(0, 1)
         self.rows, self.sums = self.rows[going], self.sums[going]
         return going
 

@@ -1,4 +1,4 @@
-"""Where to compute: one function that every script and chapter asks."""
+"""Where to compute, and what it costs to look at a result there."""
 
 from __future__ import annotations
 
@@ -19,3 +19,15 @@ def pick_device() -> torch.device:
     if torch.backends.mps.is_available():
         return torch.device("mps")
     return torch.device("cpu")
+
+
+def queues_work(device: torch.device) -> bool:
+    """Say whether a device works behind the program, which waits where it reads a value.
+
+    Args:
+        device: where a tensor is.
+
+    Returns:
+        False for the CPU, True for a GPU.
+    """
+    return device.type != "cpu"

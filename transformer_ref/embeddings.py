@@ -63,12 +63,13 @@ class TokenEmbedding(nn.Module):
         if self.embedding.padding_idx is not None:
             nn.init.zeros_(self.weight.data[self.embedding.padding_idx])
 
-    def forward(self, ids: Tensor, name: str = "ids") -> Tensor:
+    def forward(self, ids: Tensor, name: str = "ids", check_ids: bool = True) -> Tensor:
         """Embed token ids.
 
         Args:
             ids: (B, T) integer ids.
             name: what a caller calls them, for the message of an error.
+            check_ids: look whether they are in the vocabulary, for which a GPU waits.
 
         Returns:
             (B, T, D) in the dtype of the weight.
@@ -77,7 +78,8 @@ class TokenEmbedding(nn.Module):
             ValueError: if `ids` has another rank, dtype or device than the weight,
                 or an id is outside the vocabulary.
         """
-        require_ids(name, ids, self.embedding.num_embeddings, self.weight.device)
+        vocab_size = self.embedding.num_embeddings if check_ids else None
+        require_ids(name, ids, vocab_size, self.weight.device)
         return self.embedding(ids) * self.scale
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -244,7 +244,7 @@ def train_g2p(
         What results.json holds; under torchrun nothing in any process but the first.
 
     Raises:
-        ValueError: if `run_dir` holds a run with another config.
+        ValueError: if `run_dir` holds a run with another config or limit.
         OSError: if a file there is damaged.
     """
     run_dir = Path(run_dir)
@@ -256,6 +256,7 @@ def train_g2p(
     trainer = Trainer(
         model, make_examples(entries["train"]), training_config, run_dir=run_dir, device=device
     )
+    model = cast(Transformer, trainer.averaged_model)
     speller = Speller(model, trainer.device)
 
     def report(trainer: Trainer) -> None:

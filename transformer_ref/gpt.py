@@ -5,8 +5,8 @@ What is left is the encoder's layer with a causal mask.
 Source: Radford et al. 2018 (GPT) and 2019 (GPT-2).
 """
 
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, Self, get_args
 
 import torch
 from torch import Tensor, nn
@@ -22,9 +22,9 @@ from transformer_ref._validate import (
 from transformer_ref.cache import KVCache
 from transformer_ref.checkpoint import PretrainedModel
 from transformer_ref.decoding import Choice, evaluation_mode, extend, likeliest, random_choice
-from transformer_ref.embeddings import TokenEmbedding, tied_logits
+from transformer_ref.embeddings import TokenEmbedding
 from transformer_ref.layers import Activation, EncoderLayer, Norm
-from transformer_ref.masks import causal_mask
+from transformer_ref.masks import PreparedMask, later_rows
 from transformer_ref.positions import Positions, make_positions
 
 
@@ -42,7 +42,7 @@ class GPTConfig:
         dropout: one rate for all dropouts.
         norm: "pre" (GPT-2) or "post" (the first GPT).
         positions: "learned" or "sinusoidal".
-        activation: "gelu" or "relu".
+        activation: "gelu" (its tanh form, GPT-2), "gelu_exact" or "relu".
         tie_weights: whether the embedding is the output projection too.
 
     Raises:
@@ -66,12 +66,17 @@ class GPTConfig:
     def __post_init__(self) -> None:
         """Refuse what no model could be built from."""
         require_at_least_one(
-            **{f.name: getattr(self, f.name) for f in fields(self) if f.type is int}
+            vocab_size=self.vocab_size,
+            d_model=self.d_model,
+            num_heads=self.num_heads,
+            num_layers=self.num_layers,
+            d_ff=self.d_ff,
+            max_len=self.max_len,
         )
         require_probability(dropout=self.dropout)
         require_choice("norm", self.norm, ("post", "pre"))
         require_choice("positions", self.positions, ("sinusoidal", "learned"))
-        require_choice("activation", self.activation, ("relu", "gelu"))
+        require_choice("activation", self.activation, get_args(Activation))
         require_heads(self.d_model, self.num_heads)
 
 
@@ -79,6 +84,8 @@ class GPT(PretrainedModel):
     """A decoder-only Transformer: each position scores the token after it.
 
     The embedding is not scaled by sqrt(D), as in GPT-2, so it starts with std 0.02.
+    With pre-norm the matrices that end a sublayer start smaller by 1 / sqrt(2 num_layers),
+    as the residual stream is the sum of what all 2 num_layers sublayers add.
 
     Args:
         config: sizes and choices.
@@ -106,13 +113,24 @@ class GPT(PretrainedModel):
             self.output_proj.weight = self.embedding.weight
         else:
             nn.init.normal_(self.output_proj.weight, std=0.02)
+        if config.norm == "pre":
+            self._shrink_what_is_added()
 
-    def forward(self, ids: Tensor, cache: KVCache | None = None) -> Tensor:
+    @torch.no_grad()
+    def _shrink_what_is_added(self) -> None:
+        for name, weight in self.layers.named_parameters():
+            if name.endswith(("self_attention.out_proj.weight", "feed_forward.linear2.weight")):
+                weight.mul_((2 * len(self.layers)) ** -0.5)
+
+    def forward(
+        self, ids: Tensor, cache: KVCache | None = None, *, check_ids: bool = True
+    ) -> Tensor:
         """Score the token after each position.
 
         Args:
             ids: (B, T) integer ids; with a `cache` the new ones only.
-            cache: what earlier calls have computed; it is extended.
+            cache: what earlier calls have computed; it is extended, unless the call fails.
+            check_ids: look whether the ids are in the vocabulary, for which a GPU waits.
 
         Returns:
             logits (B, T, V); position t has seen the tokens 0..t.
@@ -124,17 +142,17 @@ class GPT(PretrainedModel):
         if cache is not None:
             cache.require_layers(self.config.num_layers)
         offset = cache.length if cache is not None else 0
-        x = self.positions(self.embedding(ids), offset)
-        if cache is not None:
-            cache.extend(ids)
-        length = ids.shape[1]
-        mask = None
-        if offset and length > 1:  # the new rows of the triangle; a single one sees all
-            mask = causal_mask(offset + length, ids.device)[:, :, offset:]
+        embedded = self.embedding(ids, check_ids=check_ids)
+        x = self.positions(embedded, offset)
+        so_far = cache.begin(ids) if cache is not None else ids
+        mask = PreparedMask.of(later_rows(ids.shape[1], offset, ids.device))
         for index, layer in enumerate(self.layers):
             own = cache.layers[index].self_attention if cache is not None else None
             x = layer(x, mask, is_causal=offset == 0, cache=own)
-        return tied_logits(self.norm(x), self.output_proj.weight)
+        logits = self.output_proj(self.norm(x))
+        if cache is not None:
+            cache.keep(so_far)
+        return logits
 
     @classmethod
     def from_gpt2(cls, model: nn.Module) -> Self:
@@ -158,12 +176,20 @@ class GPT(PretrainedModel):
         return own.eval()
 
 
+_ACTIVATIONS: dict[str, Activation] = {  # what the transformers library calls them
+    "gelu_new": "gelu",
+    "gelu_pytorch_tanh": "gelu",
+    "gelu": "gelu_exact",
+    "relu": "relu",
+}
+
+
 def _config_of_gpt2(model: Any) -> GPTConfig:
     theirs: Any = getattr(model, "config", None)
     if getattr(theirs, "model_type", None) != "gpt2" or not hasattr(model, "lm_head"):
         raise ValueError(f"model must be a GPT2LMHeadModel, got {type(model).__name__}")
     expected = {
-        "activation_function": ("gelu_new", "gelu_pytorch_tanh", "relu"),
+        "activation_function": tuple(_ACTIVATIONS),
         "layer_norm_epsilon": (1e-5,),
         "scale_attn_weights": (True,),
         "scale_attn_by_inverse_layer_idx": (False,),
@@ -174,6 +200,12 @@ def _config_of_gpt2(model: Any) -> GPTConfig:
             raise ValueError(
                 f"model.config.{name} must be one of {allowed}, got {getattr(theirs, name)!r}"
             )
+    rates = theirs.resid_pdrop, theirs.embd_pdrop, theirs.attn_pdrop
+    if len(set(rates)) > 1:
+        raise ValueError(
+            "model.config must have one rate for resid_pdrop, embd_pdrop and attn_pdrop, "
+            f"as GPTConfig has, got {rates}; set them all to the one that you want"
+        )
     return GPTConfig(
         vocab_size=theirs.vocab_size,
         d_model=theirs.n_embd,
@@ -182,7 +214,7 @@ def _config_of_gpt2(model: Any) -> GPTConfig:
         d_ff=theirs.n_inner or 4 * theirs.n_embd,
         max_len=theirs.n_positions,
         dropout=theirs.resid_pdrop,
-        activation="relu" if theirs.activation_function == "relu" else "gelu",
+        activation=_ACTIVATIONS[theirs.activation_function],
         tie_weights=model.lm_head.weight is model.transformer.wte.weight,
     )
 
@@ -213,7 +245,6 @@ def _renamed(named: dict[str, Tensor], num_layers: int, tied: bool) -> dict[str,
     return state
 
 
-@torch.inference_mode()
 def generate(
     model: GPT,
     ids: Tensor,
@@ -248,7 +279,8 @@ def generate(
         ValueError: if the model has no room for so many tokens, an id is outside the vocabulary,
             or a choice of sampling is out of range.
     """
-    require_ids("ids", ids)  # their values are checked where they are embedded
+    # Checked here and never again: the model says no ids but those of its vocabulary.
+    require_ids("ids", ids, model.config.vocab_size, model.embedding.weight.device)
     require_at_least_one(max_new_tokens=max_new_tokens)
     length = ids.shape[1] + max_new_tokens
     if length > model.config.max_len:
@@ -261,9 +293,10 @@ def generate(
     choose: Choice = likeliest
     if temperature or top_k is not None or top_p is not None:
         choose = random_choice(temperature, top_k, top_p, generator, ids.device)
-    with evaluation_mode(model):
+    with torch.inference_mode(), evaluation_mode(model):
         scorer = _PromptScorer(model, use_cache)
-        return extend(scorer, ids.long(), length, choose, eos_id, pad_id=eos_id or 0)
+        answer = extend(scorer, ids.long(), length, choose, eos_id, pad_id=eos_id or 0)
+    return answer.clone()  # an ordinary tensor, which autograd takes
 
 
 class _PromptScorer:
@@ -275,7 +308,7 @@ class _PromptScorer:
 
     def next_logits(self, ids: Tensor) -> Tensor:
         unread = ids if self.cache is None else ids[:, self.cache.length :]
-        return self.model(unread, self.cache)[:, -1]
+        return self.model(unread, self.cache, check_ids=False)[:, -1]
 
     def select(self, rows: Tensor, same_source: bool = False) -> None:
         if self.cache is not None:

@@ -6,7 +6,7 @@ Source: Vaswani et al. 2017, sections 3.1 and 3.3; for ``norm="pre"`` Xiong et a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, get_args
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -20,9 +20,10 @@ from transformer_ref._validate import (
 )
 from transformer_ref.attention import MultiHeadAttention
 from transformer_ref.cache import GrowingCache, LayerCache
+from transformer_ref.masks import Mask
 
 Norm = Literal["post", "pre"]
-Activation = Literal["relu", "gelu"]
+Activation = Literal["relu", "gelu", "gelu_exact"]
 
 
 class FeedForward(nn.Module):
@@ -32,7 +33,8 @@ class FeedForward(nn.Module):
         d_model: D, the features of a vector.
         d_ff: size of the hidden layer, 4 D in the paper.
         dropout: rate inside, after the activation.
-        activation: "relu" (paper), or "gelu" in its tanh form, as in GPT-2.
+        activation: "relu" (paper); "gelu" in its tanh form, as in GPT-2; or "gelu_exact", x times
+            the normal distribution function, as in BERT and in torch's "gelu".
 
     Raises:
         ValueError: on a size below 1, a rate outside [0, 1) or another activation.
@@ -46,7 +48,7 @@ class FeedForward(nn.Module):
         super().__init__()
         require_at_least_one(d_model=d_model, d_ff=d_ff)
         require_probability(dropout=dropout)
-        require_choice("activation", activation, ("relu", "gelu"))
+        require_choice("activation", activation, get_args(Activation))
         self.activation = activation
         self.linear1 = nn.Linear(d_model, d_ff)
         self.linear2 = nn.Linear(d_ff, d_model)
@@ -69,7 +71,10 @@ class FeedForward(nn.Module):
             )
         require_alike("x", x, self.linear1.weight)
         hidden = self.linear1(x)
-        hidden = F.relu(hidden) if self.activation == "relu" else F.gelu(hidden, approximate="tanh")
+        if self.activation == "relu":
+            hidden = F.relu(hidden)
+        else:
+            hidden = F.gelu(hidden, approximate="tanh" if self.activation == "gelu" else "none")
         if self.dropout.training:  # elsewhere the call alone would cost time, once a token
             hidden = self.dropout(hidden)
         return self.linear2(hidden)
@@ -103,7 +108,7 @@ class EncoderLayer(_Block):
         d_ff: hidden size of the feed-forward network.
         dropout: one rate for attention weights, feed-forward and residual sums.
         norm: "post" (paper) or "pre".
-        activation: of the feed-forward network, "relu" (paper) or "gelu".
+        activation: of the feed-forward network, as :class:`FeedForward`.
 
     Raises:
         ValueError: on sizes that do not fit, a rate outside [0, 1), another `norm` or `activation`.
@@ -127,7 +132,7 @@ class EncoderLayer(_Block):
     def forward(
         self,
         x: Tensor,
-        mask: Tensor | None = None,
+        mask: Mask | None = None,
         is_causal: bool = False,
         cache: GrowingCache | None = None,
     ) -> Tensor:
@@ -183,9 +188,10 @@ class DecoderLayer(_Block):
         self,
         x: Tensor,
         memory: Tensor,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
+        tgt_mask: Mask | None = None,
+        memory_mask: Mask | None = None,
         cache: LayerCache | None = None,
+        is_causal: bool = False,
     ) -> Tensor:
         """Transform the target so far, looking at the encoded source.
 
@@ -195,6 +201,7 @@ class DecoderLayer(_Block):
             tgt_mask: bool, broadcasts to (B, H, T, T); True = may attend. None = all.
             memory_mask: bool, broadcasts to (B, H, T, S); True = may attend. None = all.
             cache: keys and values of earlier calls; `x` then holds the new tokens only.
+            is_causal: position t sees 0..t only; instead of `tgt_mask`, and cheaper.
 
         Returns:
             (B, T, D).
@@ -210,7 +217,11 @@ class DecoderLayer(_Block):
             )
         own = cache.self_attention if cache is not None else None
         cross = cache.cross_attention if cache is not None else None
-        x = self._add(x, self.norm1, lambda y: self.self_attention(y, y, y, tgt_mask, cache=own))
+        x = self._add(
+            x,
+            self.norm1,
+            lambda y: self.self_attention(y, y, y, tgt_mask, is_causal=is_causal, cache=own),
+        )
         x = self._add(
             x,
             self.norm2,

@@ -6,6 +6,8 @@ It broadcasts against attention scores of shape (B, H, T, S).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
@@ -14,7 +16,38 @@ from transformer_ref._validate import (
     require_ids,
     require_integer,
     require_mask,
+    values_of,
 )
+
+
+@dataclass(frozen=True)
+class PreparedMask:
+    """A mask as fused attention takes it, made once for all layers of a pass.
+
+    The kernels disagree on a row that may see nothing (0, NaN or uniform), so none ever gets one:
+    such a row sees everything inside and is put to zero outside.
+
+    Attributes:
+        mask: bool, broadcasts to (B, H, T, S); True = may attend.
+        inside: the same with True in every row that may see nothing.
+        empty: (..., T, 1) bool, which rows these are.
+    """
+
+    mask: Tensor
+    inside: Tensor
+    empty: Tensor
+
+    @classmethod
+    def of(cls, mask: Tensor | PreparedMask | None) -> PreparedMask | None:
+        """Prepare a mask; None and one that is prepared stay as they are."""
+        if mask is None or isinstance(mask, PreparedMask):
+            return mask
+        require_mask("mask", mask, mask.shape, mask.device)
+        empty = ~mask.any(dim=-1, keepdim=True)
+        return cls(mask, mask | empty, empty)
+
+
+Mask = Tensor | PreparedMask
 
 
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
@@ -48,14 +81,13 @@ def padding_mask_or_none(ids: Tensor, pad_id: int) -> Tensor | None:
 
     Returns:
         (B, 1, 1, S) bool, False at padding, or None.
-        While compiling, when ids cannot be read, always the mask.
+        Where ids cannot be read, as while compiling, always the mask.
 
     Raises:
         ValueError: as :func:`padding_mask`.
     """
     mask = padding_mask(ids, pad_id)
-    readable = not (torch.compiler.is_compiling() or ids.is_meta)
-    return None if readable and bool(mask.all()) else mask
+    return None if values_of(ids, mask.all) else mask
 
 
 def causal_mask(length: int, device: torch.device | str | None = None) -> Tensor:
@@ -75,6 +107,23 @@ def causal_mask(length: int, device: torch.device | str | None = None) -> Tensor
     """
     require_at_least_one(length=length)
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
+
+
+def later_rows(length: int, offset: int, device: torch.device) -> Tensor | None:
+    """The causal mask without its first rows, for tokens that come after cached ones.
+
+    Args:
+        length: T, how many tokens are new.
+        offset: how many are cached.
+        device: where to make the mask.
+
+    Returns:
+        (1, 1, T, offset + T) bool; None where there is nothing to hide, or with ``offset == 0``,
+        which is what `is_causal` means.
+    """
+    if offset == 0 or length == 1:
+        return None
+    return causal_mask(offset + length, device)[:, :, offset:]
 
 
 def target_mask(ids: Tensor, pad_id: int) -> Tensor:

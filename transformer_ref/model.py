@@ -3,9 +3,10 @@
 Source: Vaswani et al. 2017, figure 1.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 
 from transformer_ref._validate import (
@@ -14,14 +15,24 @@ from transformer_ref._validate import (
     require_heads,
     require_hidden,
     require_ids,
+    require_in_vocabulary,
     require_mask,
     require_probability,
+    values_of,
 )
 from transformer_ref.cache import KVCache
 from transformer_ref.checkpoint import PretrainedModel
-from transformer_ref.embeddings import TokenEmbedding, tied_logits
+from transformer_ref.device import queues_work
+from transformer_ref.embeddings import TokenEmbedding
 from transformer_ref.layers import DecoderLayer, EncoderLayer, Norm
-from transformer_ref.masks import padding_mask, padding_mask_or_none, target_mask
+from transformer_ref.masks import (
+    Mask,
+    PreparedMask,
+    later_rows,
+    padding_mask,
+    padding_mask_or_none,
+    target_mask,
+)
 from transformer_ref.positions import Positions, make_positions
 
 
@@ -67,18 +78,24 @@ class TransformerConfig:
 
     def __post_init__(self) -> None:
         """Refuse what no model could be built from; the modules check the rest."""
-        sizes = {f.name: getattr(self, f.name) for f in fields(self) if f.type is int}
-        pad_id = sizes.pop("pad_id")
-        require_at_least_one(**sizes)
+        require_at_least_one(
+            src_vocab_size=self.src_vocab_size,
+            tgt_vocab_size=self.tgt_vocab_size,
+            d_model=self.d_model,
+            num_heads=self.num_heads,
+            num_encoder_layers=self.num_encoder_layers,
+            num_decoder_layers=self.num_decoder_layers,
+            d_ff=self.d_ff,
+            max_len=self.max_len,
+        )
         require_probability(dropout=self.dropout)
         require_choice("norm", self.norm, ("post", "pre"))
         require_choice("positions", self.positions, ("sinusoidal", "learned"))
         require_choice("tie_weights", self.tie_weights, ("none", "target", "all"))
         require_heads(self.d_model, self.num_heads)
-        if not isinstance(pad_id, int) or not 0 <= pad_id < min(
-            self.src_vocab_size, self.tgt_vocab_size
-        ):
-            raise ValueError(f"pad_id must be an id of both vocabularies, got {pad_id!r}")
+        smaller = min(self.src_vocab_size, self.tgt_vocab_size)
+        if not isinstance(self.pad_id, int) or not 0 <= self.pad_id < smaller:
+            raise ValueError(f"pad_id must be an id of both vocabularies, got {self.pad_id!r}")
         if self.tie_weights == "all" and self.src_vocab_size != self.tgt_vocab_size:
             raise ValueError(
                 'tie_weights="all" needs one vocabulary, '
@@ -106,8 +123,9 @@ class Encoder(nn.Module):
         self.layers = _stack(EncoderLayer, config.num_encoder_layers, config)
         self.norm = _last_norm(config)
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Map embedded tokens (B, S, D) to the memory (B, S, D): one vector for each token."""
+        mask = PreparedMask.of(mask)
         for layer in self.layers:
             x = layer(x, mask)
         return self.norm(x)
@@ -125,14 +143,16 @@ class Decoder(nn.Module):
         self,
         x: Tensor,
         memory: Tensor,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
+        tgt_mask: Mask | None = None,
+        memory_mask: Mask | None = None,
         cache: KVCache | None = None,
+        is_causal: bool = False,
     ) -> Tensor:
         """Map embedded tokens (B, T, D) and the memory (B, S, D) to hidden states (B, T, D)."""
+        masks = PreparedMask.of(tgt_mask), PreparedMask.of(memory_mask)
         for index, layer in enumerate(self.layers):
             layer_cache = cache.layers[index] if cache is not None else None
-            x = layer(x, memory, tgt_mask, memory_mask, layer_cache)
+            x = layer(x, memory, *masks, layer_cache, is_causal)
         return self.norm(x)
 
 
@@ -163,11 +183,15 @@ class Transformer(PretrainedModel):
         self.config = config
         self.src_embedding = _embedding(config, config.src_vocab_size, config.tie_weights == "all")
         self.src_positions = _positions(config)
-        self.tgt_embedding = (
-            self.src_embedding
-            if config.tie_weights == "all"
-            else _embedding(config, config.tgt_vocab_size, config.tie_weights == "target")
-        )
+        if config.tie_weights == "all":
+            # A module of its own with the same matrix: torch.func takes one module under two
+            # names for two. On "meta" no random numbers are drawn.
+            with torch.device("meta"):
+                self.tgt_embedding = _embedding(config, config.tgt_vocab_size, tied=True)
+            self.tgt_embedding.embedding.weight = self.src_embedding.embedding.weight
+        else:
+            tied = config.tie_weights == "target"
+            self.tgt_embedding = _embedding(config, config.tgt_vocab_size, tied)
         self.tgt_positions = _positions(config)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
@@ -177,12 +201,15 @@ class Transformer(PretrainedModel):
         else:
             self.output_proj.weight = self.tgt_embedding.weight
 
-    def encode(self, src: Tensor, src_mask: Tensor | None = None) -> Tensor:
+    def encode(
+        self, src: Tensor, src_mask: Tensor | None = None, *, check_ids: bool = True
+    ) -> Tensor:
         """Turn source ids into the memory.
 
         Args:
             src: (B, S) integer ids.
             src_mask: bool, broadcasts to (B, H, S, S); True = may attend. None = all, padding too.
+            check_ids: look whether the ids are in the vocabulary, for which a GPU waits.
 
         Returns:
             memory (B, S, D).
@@ -190,7 +217,7 @@ class Transformer(PretrainedModel):
         Raises:
             ValueError: on ids out of the vocabulary, S above max_len, or a mask that does not fit.
         """
-        x = self.src_positions(self.src_embedding(src, name="src"))
+        x = self.src_positions(self.src_embedding(src, "src", check_ids))
         if src_mask is not None:
             require_mask("src_mask", src_mask, self._scores_shape(src, src), src.device)
         return self.encoder(x, src_mask)
@@ -202,6 +229,9 @@ class Transformer(PretrainedModel):
         tgt_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
         cache: KVCache | None = None,
+        *,
+        is_causal: bool = False,
+        check_ids: bool = True,
     ) -> Tensor:
         """Score the token after each position of the target so far.
 
@@ -210,7 +240,11 @@ class Transformer(PretrainedModel):
             memory: (B, S, D) from :meth:`encode`.
             tgt_mask: bool, broadcasts to (B, H, T, T). None = causal, and no padding keys.
             memory_mask: bool, broadcasts to (B, H, T, S). None = all, padding too.
-            cache: what earlier calls with the same memory have computed; it is extended.
+            cache: what earlier calls with the same memory have computed; it is extended, unless
+                the call fails.
+            is_causal: instead of `tgt_mask`: causal alone, and cheaper. Padding on the right needs
+                no more, since real tokens stand before it.
+            check_ids: look whether the ids are in the vocabulary, for which a GPU waits.
 
         Returns:
             logits (B, T, V).
@@ -219,24 +253,40 @@ class Transformer(PretrainedModel):
             ValueError: on ids out of the vocabulary, T above max_len, or a memory, mask or cache
                 that does not fit.
         """
-        require_hidden("memory", memory, self.output_proj.weight)
+        require_hidden("memory", memory, self.tgt_embedding.weight)
         if cache is not None:
             cache.require_layers(self.config.num_decoder_layers)
         offset = cache.length if cache is not None else 0
-        x = self.tgt_positions(self.tgt_embedding(tgt, name="tgt"), offset)
-        so_far = cache.extend(tgt, name="tgt") if cache is not None else tgt
-        if tgt_mask is None:
+        x = self.tgt_positions(self.tgt_embedding(tgt, "tgt", check_ids), offset)
+        so_far = cache.begin(tgt, name="tgt") if cache is not None else tgt
+        if is_causal:
+            _require_no_mask(tgt_mask)
+            tgt_mask = later_rows(tgt.shape[1], offset, tgt.device)
+        elif tgt_mask is None:
             tgt_mask = _new_rows(so_far, self.config.pad_id, offset)
         if tgt_mask is not None:
             require_mask("tgt_mask", tgt_mask, self._scores_shape(tgt, so_far), tgt.device)
         if memory_mask is not None:
             require_mask("memory_mask", memory_mask, self._scores_shape(tgt, memory), tgt.device)
-        return tied_logits(
-            self.decoder(x, memory, tgt_mask, memory_mask, cache), self.output_proj.weight
+        hidden = self.decoder(
+            x, memory, tgt_mask, memory_mask, cache, is_causal=is_causal and offset == 0
         )
+        logits = self.output_proj(hidden)
+        if cache is not None:
+            cache.keep(so_far)
+        return logits
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Score all target positions in one pass (teacher forcing), with masks made from pad_id.
+
+        The ids are looked at once: whether they are in the vocabulary, and where padding stands.
+        A target padded on the right only, as batches are, gets no mask but the causal one, which
+        hides padding from every real token, so that the cheapest kernel serves.
+        At padded positions the logits, for which there are no labels, are then others than those
+        of :meth:`decode`, whose causal mask hides padding too; so only `decode` scores what
+        follows a padding token that a model has said.
+        Where ids cannot be read (torch.compile, torch.export, vmap), that mask is always made;
+        :meth:`decode` with `is_causal` avoids it there.
 
         Args:
             src: (B, S) integer ids.
@@ -248,22 +298,50 @@ class Transformer(PretrainedModel):
         Raises:
             ValueError: as :meth:`encode` and :meth:`decode`, or if the numbers of rows differ.
         """
-        require_ids("src", src)
-        require_ids("tgt_in", tgt_in)
-        if len(src) != len(tgt_in):
+        require_ids("src", src, device=self.src_embedding.weight.device)
+        require_ids("tgt_in", tgt_in, device=src.device)
+        if src.shape[0] != tgt_in.shape[0]:
             raise ValueError(
                 "src and tgt_in must have as many rows, "
                 f"got {tuple(src.shape)} and {tuple(tgt_in.shape)}"
             )
-        src_mask = padding_mask(src, self.config.pad_id)
-        return self.decode(tgt_in, self.encode(src, src_mask), memory_mask=src_mask)
+        src_mask: Tensor | None = padding_mask(src, self.config.pad_id)
+        is_causal = False
+        found = values_of(src, lambda: _facts(src, tgt_in, self.config.pad_id))
+        if found is not None:
+            require_in_vocabulary("src", self.config.src_vocab_size, *found[:2])
+            require_in_vocabulary("tgt_in", self.config.tgt_vocab_size, *found[2:4])
+            src_mask = None if found[4] else src_mask
+            is_causal = bool(found[5])
+        memory = self.encode(src, src_mask, check_ids=False)
+        return self.decode(
+            tgt_in, memory, memory_mask=src_mask, is_causal=is_causal, check_ids=False
+        )
 
     def _scores_shape(self, queries: Tensor, keys: Tensor) -> tuple[int, ...]:
-        return len(queries), self.config.num_heads, queries.shape[1], keys.shape[1]
+        return queries.shape[0], self.config.num_heads, queries.shape[1], keys.shape[1]
+
+
+def _facts(src: Tensor, tgt_in: Tensor, pad_id: int) -> Tensor:
+    """Six numbers: the range of both ids, is the source full, is the target padded on the right."""
+    real = tgt_in != pad_id
+    facts = (
+        *torch.aminmax(src),
+        *torch.aminmax(tgt_in),
+        (src != pad_id).all(),
+        (real[:, :-1] >= real[:, 1:]).all(),  # no token after padding
+    )
+    return torch.stack([fact.long() for fact in facts])
+
+
+def _require_no_mask(tgt_mask: Tensor | None) -> None:
+    if tgt_mask is not None:
+        raise ValueError(f"is_causal needs tgt_mask=None, got {tuple(tgt_mask.shape)}")
 
 
 def _new_rows(ids: Tensor, pad_id: int, offset: int) -> Tensor | None:
     """The target mask from row `offset` on; a single last row sees all, and needs no triangle."""
-    if offset == ids.shape[1] - 1:
-        return padding_mask_or_none(ids, pad_id)
-    return target_mask(ids, pad_id)[:, :, offset:]
+    if offset < ids.shape[1] - 1:
+        return target_mask(ids, pad_id)[:, :, offset:]
+    # One token: a mask costs less than the wait of a GPU that is asked whether one is needed.
+    return (padding_mask if queues_work(ids.device) else padding_mask_or_none)(ids, pad_id)

@@ -12,12 +12,17 @@ from __future__ import annotations
 import atexit
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
+
+# While the first process evaluates, the others wait for it: with NCCL by default for 10 minutes.
+# Nobody waits that long for one that died, as torchrun then ends them all.
+PATIENCE = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -62,19 +67,25 @@ def join_processes(device: torch.device) -> Processes:
     The process group is made if there is none yet, and left when Python ends.
 
     Args:
-        device: CUDA exchanges by NCCL, and the GPU of LOCAL_RANK becomes the process's current one;
-            the CPU exchanges by gloo.
+        device: CUDA exchanges by NCCL, and the GPU of LOCAL_RANK becomes the process's current one,
+            which "cuda" then means; the CPU exchanges by gloo.
 
     Returns:
         All processes, seen from this one.
 
     Raises:
         ValueError: if WORLD_SIZE says that there are several, and RANK, LOCAL_RANK, MASTER_ADDR or
-            MASTER_PORT is missing, there are fewer GPUs, or the device is neither CUDA nor the CPU.
+            MASTER_PORT is missing, there are fewer GPUs, or the device has a number or is neither
+            CUDA nor the CPU.
     """
     if not dist.is_initialized():
         if _environment_integer("WORLD_SIZE", "1") == 1:
             return Processes()
+        if device.index is not None:
+            raise ValueError(
+                "device must be without a number for several processes, where each takes the GPU "
+                f"of its LOCAL_RANK, got {device}"
+            )
         if device.type == "cuda":
             gpu, gpus = _environment_integer("LOCAL_RANK"), torch.cuda.device_count()
             if gpu >= gpus:
@@ -82,7 +93,7 @@ def join_processes(device: torch.device) -> Processes:
             torch.cuda.set_device(gpu)
         elif device.type != "cpu":
             raise ValueError(f"device must be CUDA or the CPU for several processes, got {device}")
-        dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
         atexit.register(_leave)
     return Processes(dist.get_rank(), dist.get_world_size())
 

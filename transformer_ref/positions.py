@@ -5,7 +5,7 @@ Source: Vaswani et al. 2017, section 3.5.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -112,6 +112,18 @@ class SinusoidalPositions(nn.Module):
         self.dropout = nn.Dropout(dropout)
         # Not saved with the weights: it can always be made again.
         self.register_buffer("table", sinusoidal_encoding(max_len, d_model), persistent=False)
+
+    def reset_parameters(self) -> None:
+        """Compute the table again, as after ``to_empty``; loading a state does so by itself.
+
+        A table on "meta" comes to the device on which torch makes tensors, the CPU mostly.
+        """
+        table = sinusoidal_encoding(*self.table.shape).to(self.table.dtype)
+        self.table = table if self.table.is_meta else table.to(self.table.device)
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        super()._load_from_state_dict(*args, **kwargs)
+        self.reset_parameters()
 
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:
         """Add positions offset .. offset + T - 1.

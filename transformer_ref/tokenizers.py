@@ -13,18 +13,20 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import regex
 
-from transformer_ref._validate import require_at_least_one, require_several
+from transformer_ref._validate import require_at_least_one, require_choice, require_several
 from transformer_ref.files import write_json
 from transformer_ref.vocabulary import SPECIALS, UNK, Vocabulary
 
-TOKENIZER_FILE = "tokenizer.json"
+TOKENIZER_FILE = "tokenizer.json"  # byte pairs, in the form of the `tokenizers` library
+VOCABULARY_FILE = "vocabulary.json"  # words or characters
 Merge = tuple[str, str]
+Ties = Literal["characters", "bytes"]
 
 
 class Tokenizer(ABC):
@@ -47,6 +49,7 @@ class Tokenizer(ABC):
 
     pad_id, bos_id, eos_id, unk_id = range(len(SPECIALS) + 1)
     _type: ClassVar[str]
+    _file: ClassVar[str] = VOCABULARY_FILE
 
     def __init__(self, tokens: Iterable[str], *, specials: Iterable[str] = ()) -> None:
         require_several(specials=specials)
@@ -123,7 +126,9 @@ class Tokenizer(ABC):
         return self._join(self.vocabulary.decode(ids))
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write tokenizer.json, whole or not at all.
+        """Write the tokenizer's file, whole or not at all, in place of any other's in the folder.
+
+        Byte pairs are written to tokenizer.json, words and characters to vocabulary.json.
 
         Args:
             folder: made if it does not exist.
@@ -132,7 +137,9 @@ class Tokenizer(ABC):
             OSError: if the file cannot be written; what was there before stays.
         """
         Path(folder).mkdir(parents=True, exist_ok=True)
-        write_json(Path(folder) / TOKENIZER_FILE, self._content())
+        write_json(Path(folder) / self._file, self._content())
+        other = VOCABULARY_FILE if self._file == TOKENIZER_FILE else TOKENIZER_FILE
+        Path(folder, other).unlink(missing_ok=True)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
@@ -145,13 +152,13 @@ class Tokenizer(ABC):
             The tokenizer.
 
         Raises:
-            OSError: if tokenizer.json is missing or damaged; the message names it.
+            OSError: if the file is missing or damaged; the message names it.
             ValueError: if it is not that of a tokenizer of this class.
         """
         tokenizer = load_tokenizer(folder)
         if not isinstance(tokenizer, cls):
             raise ValueError(
-                f"{Path(folder) / TOKENIZER_FILE} must hold a {cls.__name__}, "
+                f"{Path(folder) / tokenizer._file} must hold a {cls.__name__}, "
                 f"got a {type(tokenizer).__name__}"
             )
         return tokenizer
@@ -163,7 +170,7 @@ class Tokenizer(ABC):
     def _join(self, tokens: list[str]) -> str: ...
 
     def _content(self) -> dict[str, Any]:
-        """Return what tokenizer.json holds: the type and the arguments of the class."""
+        """Return what the file holds: the type and the arguments of the class."""
         tokens = self.vocabulary.tokens[len(self.vocabulary.specials) :]
         return {"type": self._type, "specials": list(self.specials), "tokens": list(tokens)}
 
@@ -358,6 +365,7 @@ class BPETokenizer(Tokenizer):
 
     # Letters are what remains: a character newer than the tables of one of the two libraries
     # mostly is one, and so both split it alike.
+    _file = TOKENIZER_FILE
     PATTERN = r"[ ']?[^\s\p{N}\p{P}\p{S}]+| ?\p{N}+| ?[\p{P}\p{S}]+|\s+(?!\S)|\s+"
     _SPLIT = regex.compile(PATTERN)
     _CACHED_WORDS = 2**16
@@ -385,21 +393,26 @@ class BPETokenizer(Tokenizer):
         *,
         vocab_size: int | None = None,
         specials: Iterable[str] = (),
+        ties: Ties = "characters",
     ) -> Self:
         """Learn merges from texts: see :func:`learn_merges`.
+
+        None makes the name of a special, so that text never turns into one.
 
         Args:
             texts: any texts.
             num_merges: how many; None = 1,000, or what `vocab_size` leaves.
             vocab_size: learn at most so many tokens, specials and bytes among them.
             specials: special tokens besides the four.
+            ties: by what the greatest of equally frequent pairs is found.
 
         Returns:
             The tokenizer, with fewer merges where the texts have no more pairs.
 
         Raises:
             ValueError: if `texts` is one string or holds no character, both numbers are given,
-                one is negative, or `vocab_size` leaves no place for specials and bytes.
+                one is negative, `vocab_size` leaves no place for specials and bytes,
+                or `ties` is another word.
         """
         require_several(texts=texts)
         untrained = cls([], specials=specials)
@@ -419,7 +432,9 @@ class BPETokenizer(Tokenizer):
         if not words:
             raise ValueError("texts must hold at least one character, got none")
         counts = {_to_printable(word): count for word, count in words.items()}
-        return cls(learn_merges(counts, num_merges), specials=untrained.specials)
+        names = untrained.vocabulary.specials
+        merges = learn_merges(counts, num_merges, ties=ties, excluded=names)
+        return cls(merges, specials=untrained.specials)
 
     def _cut(self, text: str) -> list[str]:
         return [token for word in self._SPLIT.findall(text) for token in self._merge(word)]
@@ -489,27 +504,49 @@ class BPETokenizer(Tokenizer):
         }
 
 
-def learn_merges(word_counts: Mapping[str, int], num_merges: int) -> list[Merge]:
+def learn_merges(
+    word_counts: Mapping[str, int],
+    num_merges: int,
+    *,
+    ties: Ties = "characters",
+    excluded: Collection[str] = (),
+) -> list[Merge]:
     """Learn byte-pair merges: again and again join the most frequent pair of neighbours.
 
-    Of equally frequent pairs the greatest is taken, as Python compares pairs of strings.
+    Of equally frequent pairs the greatest is taken, as Python compares pairs of strings:
+    by the characters that are seen, among which "Ġ", the space, comes after all of ASCII.
+    ``ties="bytes"`` compares the bytes that they stand for, of which the space is one of the
+    least; so do trainers that work on bytes themselves, as that of Stanford's course CS336.
+    The `tokenizers` library takes the pair of the least ids instead.
     The pairs are counted once; a merge then changes the counts of its neighbours only.
     An index of places and a heap of counts lead to them, so no step looks at the whole text.
 
     Args:
         word_counts: words with their frequencies; a symbol is a character.
         num_merges: how many merges; fewer where no pair is left.
+        ties: "characters", or "bytes" where each character is one of ``BYTES``.
+        excluded: tokens that no merge may make.
 
     Returns:
         Pairs of symbols, in the order in which they were joined.
 
     Raises:
-        ValueError: if a frequency is below 1 or `num_merges` below 0.
+        ValueError: if a frequency is below 1, `num_merges` below 0, `ties` another word or
+            `excluded` one string.
 
     Source: Sennrich et al. 2016, section 3.2 (Algorithm 1).
     """
     _places_left("num_merges", num_merges, 0)
     require_at_least_one(**{f"word_counts[{word!r}]": n for word, n in word_counts.items()})
+    require_choice("ties", ties, get_args(Ties))
+    require_several(excluded=excluded)
+
+    def candidates(pairs: Iterable[Merge]) -> Iterator[_Candidate]:
+        for pair in pairs:
+            if counts[pair] and "" not in pair and "".join(pair) not in excluded:
+                order = pair if ties == "characters" else _bytes_of(pair)
+                yield _Candidate(counts[pair], order, pair)
+
     # All words in one chain; the empty symbol after each ends it.
     chain = _Chain([symbol for word in word_counts for symbol in (*word, "")])
     weights = [count for word, count in word_counts.items() for _ in range(len(word) + 1)]
@@ -518,14 +555,14 @@ def learn_merges(word_counts: Mapping[str, int], num_merges: int) -> list[Merge]
     for place, weight in enumerate(weights):
         counts[chain.pair(place)] += weight
         places[chain.pair(place)].append(place)
-    heap = [_Candidate(count, pair) for pair, count in counts.items() if "" not in pair]
+    heap = list(candidates(counts))
     heapq.heapify(heap)
     merges: list[Merge] = []
     while heap and len(merges) < num_merges:
         best = heapq.heappop(heap)
         if best.count != counts[best.pair]:  # it has lost places since: later, if at all
-            if counts[best.pair]:
-                heapq.heappush(heap, _Candidate(counts[best.pair], best.pair))
+            for candidate in candidates([best.pair]):
+                heapq.heappush(heap, candidate)
             continue
         merges.append(best.pair)
         risen: set[Merge] = set()
@@ -539,23 +576,29 @@ def learn_merges(word_counts: Mapping[str, int], num_merges: int) -> list[Merge]
                 counts[chain.pair(changed)] += weights[changed]
                 places[chain.pair(changed)].append(changed)
                 risen.add(chain.pair(changed))
-        for pair in risen:
-            if "" not in pair and counts[pair]:
-                heapq.heappush(heap, _Candidate(counts[pair], pair))
+        for candidate in candidates(risen):
+            heapq.heappush(heap, candidate)
     return merges
+
+
+def _bytes_of(pair: Merge) -> Merge:
+    """Return a pair with the character of each byte's own number, so that it compares as bytes."""
+    first, second = (symbol.translate(_FROM_PRINTABLE) for symbol in pair)
+    return first, second
 
 
 class _Candidate:
     """A pair in the heap, whose least entry is the most frequent, of equals the greatest pair."""
 
-    __slots__ = ("count", "pair")
+    __slots__ = ("count", "order", "pair")
 
-    def __init__(self, count: int, pair: Merge) -> None:
+    def __init__(self, count: int, order: Merge, pair: Merge) -> None:
         self.count = count
+        self.order = order
         self.pair = pair
 
     def __lt__(self, other: _Candidate) -> bool:
-        return (self.count, self.pair) > (other.count, other.pair)
+        return (self.count, self.order) > (other.count, other.order)
 
 
 class _Chain:
@@ -591,12 +634,14 @@ def load_tokenizer(folder: str | Path) -> WordTokenizer | CharTokenizer | BPETok
         The tokenizer.
 
     Raises:
-        OSError: if tokenizer.json is missing or damaged; the message names it.
+        OSError: if the file is missing or damaged; the message names it.
         ValueError: if it is not that of one of these tokenizers.
     """
     path = Path(folder) / TOKENIZER_FILE
     if not path.exists():
-        raise OSError(f"no tokenizer in {folder}: {path} does not exist")
+        path = Path(folder) / VOCABULARY_FILE
+    if not path.exists():
+        raise OSError(f"no tokenizer in {folder}: neither {TOKENIZER_FILE} nor {path} exists")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import platform
 import random
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import torch
 
@@ -19,7 +20,7 @@ from transformer_ref.batching import Example, pad_batch
 from transformer_ref.data import Split
 from transformer_ref.decoding import beam_search, greedy_decode
 from transformer_ref.device import pick_device
-from transformer_ref.files import write_json
+from transformer_ref.files import move_together, write_json
 from transformer_ref.metrics import CorpusScore, corpus_bleu, corpus_chrf, exact_match
 from transformer_ref.model import Transformer, TransformerConfig
 from transformer_ref.tokenizers import (
@@ -164,7 +165,7 @@ class Translator:
                 a size is below 1.
         """
         if isinstance(texts, str):
-            raise ValueError(f"texts must be a list of strings, got the string {texts!r}")
+            raise ValueError(f"texts must be a list of strings, got the string {texts[:40]!r}")
         for index, text in enumerate(texts):
             if not isinstance(text, str):
                 raise ValueError(f"texts[{index}] must be a string, got {text!r}")
@@ -245,7 +246,7 @@ class Translator:
         )
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write config.json, model.safetensors and the folders source/ and target/.
+        """Write config.json, model.safetensors and the folders source/ and target/, all or none.
 
         Args:
             folder: made if it does not exist.
@@ -253,9 +254,13 @@ class Translator:
         Raises:
             OSError: if the folder cannot be written.
         """
-        self.model.save_pretrained(folder)
-        self.source.save_pretrained(Path(folder) / "source")
-        self.target.save_pretrained(Path(folder) / "target")
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as new:
+            self.model.save_pretrained(new)
+            self.source.save_pretrained(Path(new) / "source")
+            self.target.save_pretrained(Path(new) / "target")
+            move_together(Path(new), folder, last="config.json")
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, device: torch.device | None = None) -> Self:
@@ -365,7 +370,8 @@ def train_translator(
         What results.json holds; under torchrun nothing in any process but the first.
 
     Raises:
-        ValueError: if `run_dir` holds a run with another config, or a text is too long.
+        ValueError: if `run_dir` holds a run with another config or other pairs, or a text is too
+            long.
         OSError: if a file there is damaged.
     """
     run_dir = Path(run_dir)
@@ -378,14 +384,11 @@ def train_translator(
     )
     torch.manual_seed(training_config.seed)
     model = Transformer(model_config)
-    translator = Translator(model, source, target, device)
-    trainer = Trainer(
-        model,
-        translator.examples(splits["train"]),
-        training_config,
-        run_dir=run_dir,
-        device=translator.device,
-    )
+    # Only a trainer may move it: of several processes each has a GPU of its own.
+    examples = Translator(model, source, target, torch.device("cpu")).examples(splits["train"])
+    trainer = Trainer(model, examples, training_config, run_dir=run_dir, device=device)
+    model = cast(Transformer, trainer.averaged_model)
+    translator = Translator(model, source, target, trainer.device)
     sample = fixed_sample(splits["dev"], 200)
 
     def report(trainer: Trainer) -> None:

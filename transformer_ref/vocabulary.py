@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import reprlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -10,6 +11,7 @@ from transformer_ref._validate import require_several
 
 SPECIALS = ("<pad>", "<bos>", "<eos>")
 UNK = "<unk>"
+SHOWN = 50  # tokens in the message of an error
 
 
 class Vocabulary:
@@ -42,7 +44,9 @@ class Vocabulary:
         self._ids = {token: index for index, token in enumerate(self.tokens)}
         if len(self._ids) != len(self.tokens):
             twice = sorted(token for token, count in Counter(self.tokens).items() if count > 1)
-            raise ValueError(f"tokens must be distinct and no specials, got twice: {twice}")
+            raise ValueError(
+                f"tokens must be distinct and no specials, got twice: {reprlib.repr(twice)}"
+            )
         self.unk_id = self._ids[UNK] if UNK in self.specials else None
 
     def __len__(self) -> int:
@@ -65,9 +69,10 @@ class Vocabulary:
         """
         unknown = [token for token in tokens if token not in self._ids]
         if unknown and self.unk_id is None:
+            known = self.tokens[len(self.specials) :]
             raise ValueError(
                 f"token {unknown[0]!r} is not in the vocabulary of {len(self)}: "
-                f"{' '.join(self.tokens[len(self.specials) :])}"
+                f"{' '.join(known[:SHOWN])}{' ...' if len(known) > SHOWN else ''}"
             )
         ids = [self._ids[token if token in self._ids else UNK] for token in tokens]
         return [self.bos_id] * bos + ids + [self.eos_id] * eos

@@ -11,6 +11,7 @@ P predictions, W the window.
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -266,7 +267,8 @@ def noise_distribution(counts: Tensor) -> Tensor:
 def _require_counts(counts: Tensor) -> None:
     if counts.ndim != 1 or not (counts >= 0).all() or not counts.any():
         raise ValueError(
-            f"counts must have shape (V,) with some above and none below 0, got {counts.tolist()}"
+            "counts must have shape (V,) with some above and none below 0, "
+            f"got {reprlib.repr(counts.tolist())}"
         )
 
 
@@ -402,7 +404,8 @@ def train_word2vec(
 
     Raises:
         ValueError: if an argument is out of its range, an id is outside the vocabulary,
-            no sentence has two words, `sample` leaves no two words together, or training diverges.
+            no sentence has two words, or `sample` leaves no two words together.
+        FloatingPointError: if training diverges.
 
     Source: Mikolov et al. 2013, both papers.
     """
@@ -445,7 +448,7 @@ def train_word2vec(
             total += _descend(model, batch, words, negatives, rate)
         losses.append(total.item() / size)
         if not math.isfinite(losses[-1]):
-            raise ValueError(
+            raise FloatingPointError(
                 f"learning_rate={learning_rate!r} with batch_size={batch_size} made the training "
                 f"diverge in epoch {epoch + 1}: take a smaller one"
             )

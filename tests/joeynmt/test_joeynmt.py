@@ -115,8 +115,14 @@ def test_encoder_and_decoder(theirs: Results, norm: str, dtype: torch.dtype) -> 
     model = our_model(norm, theirs["weights"], dtype)
     src, tgt = theirs["inputs"]["src"], theirs["inputs"]["tgt"]
     expected = theirs[str(dtype).removeprefix("torch.")]
-    assert_same(model.encode(src, padding_mask(src, PAD)), expected["memory"])
-    assert_same(model(src, tgt), expected["logits"])
+    src_mask = padding_mask(src, PAD)
+    memory = model.encode(src, src_mask)
+    assert_same(memory, expected["memory"])
+    assert_same(model.decode(tgt, memory, memory_mask=src_mask), expected["logits"])
+    # Where the target is padded, there is no label; forward hides no padding from padding.
+    real = tgt != PAD
+    assert not real.all()
+    assert_same(model(src, tgt)[real], expected["logits"][real])
 
 
 def searching_model(norm: str, theirs: Results, part: str) -> Transformer:

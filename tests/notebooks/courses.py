@@ -60,12 +60,14 @@ class Course:
         assert {float(row["max_score"]) for row in rows} == {20.0}
         return {row["student_id"]: float(row["score"]) for row in rows}
 
+    def page(self, student: str) -> Path:
+        """The file that a student gets back."""
+        return self.root / "course" / "feedback" / student / self.slug / f"{self.slug}.html"
+
     def feedback(self, student: str) -> str:
         """The text that a student gets back."""
-        page = self.root / "course" / "feedback" / student / self.slug / f"{self.slug}.html"
-        without_styles = re.sub(
-            r"<(style|script).*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL
-        )
+        source = self.page(student).read_text(encoding="utf-8")
+        without_styles = re.sub(r"<(style|script).*?</\1>", "", source, flags=re.DOTALL)
         return html.unescape(re.sub(r"<[^>]+>", "", without_styles))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 import shutil
@@ -25,7 +26,7 @@ from tests.notebooks.assignments import (
     tasks,
 )
 from tools import exercises
-from transformer_ref.checks import check, registry
+from transformer_ref.checks import check, grade, registry
 
 HEADER = re.compile(
     r"^\*\*Difficulty (?P<difficulty>[1-5]) of 5\*\* "
@@ -40,6 +41,8 @@ ALL_TASKS = [
     for slug in SLUGS
     for task in tasks(read("solutions", slug))
 ]
+# What a student may have called so, with a value that nbgrader would take for full marks.
+TAKEN_NAMES = "check = grade = points = _course_check = lambda *arguments, **options: None"
 every_assignment = pytest.mark.parametrize("slug", ASSIGNMENTS)
 with_tasks = pytest.mark.parametrize("slug", SLUGS)
 every_task = pytest.mark.parametrize(("slug", "task"), ALL_TASKS)
@@ -158,7 +161,7 @@ def test_nothing_of_the_solutions_and_hidden_tests_leaks(slug: str) -> None:
         assert given.get("execution_count") is None, full.id
     for task in tasks(source) if slug in SLUGS else []:
         assert "NotImplementedError" in released(task.cells["solution"]), task.key
-        assert "check(" not in released(task.cells["hidden"]), task.key
+        assert "check" not in released(task.cells["hidden"]), task.key
 
 
 @every_task
@@ -178,6 +181,23 @@ def test_a_task_is_complete(slug: str, task: Task) -> None:
 
 
 @every_task
+def test_a_name_that_is_not_there_is_asked_for(
+    slug: str, task: Task, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whose cell was not run, or renamed the function, reads no NameError."""
+    wanted = re.search(r'globals\(\)\.get\("(\w+)"\)', task.cells["check"].source)
+    assert wanted, task.key
+    defined = {
+        getattr(made, "name", None) for made in ast.parse(task.cells["solution"].source).body
+    }
+    assert wanted[1] in defined
+    exec(task.cells["check"].source, {})
+    printed = capsys.readouterr().out
+    assert f"there is no `{wanted[1]}`: run the cell that defines it" in printed
+    assert "Points: 0 of" in printed
+
+
+@every_task
 def test_nbgrader_knows_the_role_of_each_cell(slug: str, task: Task) -> None:
     solution, check_cell, hidden = (task.cells[role] for role in ("solution", "check", "hidden"))
     assert utils.is_solution(solution)
@@ -188,6 +208,25 @@ def test_nbgrader_knows_the_role_of_each_cell(slug: str, task: Task) -> None:
         assert cell.metadata.nbgrader.grade_id == cell.id
     # A cell that raises does not stop "Run all" in JupyterLab: unsolved tasks stay in nobody's way.
     assert "raises-exception" in task.cells["try"].metadata.tags
+
+
+@every_assignment
+def test_a_graded_cell_imports_what_it_calls_and_ends_with_it(slug: str) -> None:
+    """No name of a student's reaches the call, and no cell of another place is needed for it."""
+    notebook = read("solutions", slug)
+    graded = [cell for cell in notebook.cells if utils.is_grade(cell)]
+    assert graded
+    for cell in graded:
+        imported, call = ast.parse(cell.source).body
+        assert isinstance(imported, ast.ImportFrom), cell.id
+        assert str(imported.module).startswith("transformer_ref.checks"), cell.id
+        (name,) = imported.names
+        assert isinstance(call, ast.Expr), cell.id
+        assert isinstance(call.value, ast.Call), cell.id
+        assert isinstance(call.value.func, ast.Name), cell.id
+        assert name.asname == call.value.func.id == "_course_check", cell.id
+    others = [cell.source for cell in notebook.cells if not utils.is_grade(cell)]
+    assert "_course_check" not in "\n".join(others)
 
 
 @with_tasks
@@ -234,6 +273,7 @@ def shells() -> Iterator[dict[tuple[str, str], Shell]]:
             shell = prepared_shell(notebook)
             for task in tasks(notebook):
                 assert shell.run(task.cells["solution"].source).error is None
+            assert shell.run(TAKEN_NAMES).error is None
             prepared[folder, slug] = shell
     return prepared
 
@@ -279,8 +319,8 @@ def test_a_bug_as_found_scores_nothing(
         assert shell.run(as_found.source).error is None
         name = re.search(r"^(?:def|class) (\w+)", as_found.source, re.MULTILINE)
         assert name
-        found = shell.run(f"check('{slug}.{task}', {name[1]}, 3, seed={seed})")
-        assert found.value == 0.0, found.printed
+        result = grade(f"{slug}.{task}", shell.run(name[1]).value, seed)
+        assert result.score == 0.0, result.message
 
 
 @every_task

@@ -6,12 +6,15 @@ All by nbgrader's own commands, as the guide for instructors has them, in a cour
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 
 import pytest
 from nbformat import NotebookNode
+from playwright.sync_api import sync_playwright
 
 from tests.notebooks.assignments import ROOT, Task, prepared_shell, read, tasks
 from tests.notebooks.courses import Course, new_course
+from tools import chromium
 from transformer_ref.checks import Result, grade
 
 pytestmark = pytest.mark.slow
@@ -109,6 +112,75 @@ def raises_at_import() -> NotebookNode:
     return solved(except_for={first.key: MISSING_MODULE + first.cells["solution"].source})
 
 
+def index_of(notebook: NotebookNode, cell_id: str) -> int:
+    return [cell.id for cell in notebook.cells].index(cell_id)
+
+
+def copied(cell: NotebookNode, source: str | None = None) -> NotebookNode:
+    """A copy as JupyterLab makes it: with another id, and with all that nbgrader marks."""
+    copy = deepcopy(cell)
+    copy.id += "-copied"
+    copy.source = cell.source if source is None else source
+    return copy
+
+
+def with_split_cells() -> NotebookNode:
+    """An answer of two functions is split between them; a check was copied below all others."""
+    first = tasks(read("solutions", SLUG))[0]
+    helper = "def root(size):\n    return math.sqrt(size)\n\n\n"
+    answer = first.cells["solution"].source.replace("math.sqrt(query", "root(query")
+    notebook = solved(except_for={first.key: answer})
+    place = index_of(notebook, first.cells["solution"].id)
+    notebook.cells.insert(place, copied(notebook.cells[place], helper))
+    notebook.cells.append(copied(notebook.cells[index_of(notebook, first.cells["check"].id)]))
+    return notebook
+
+
+def with_a_backup() -> NotebookNode:
+    """Earlier attempts are kept above what counts; the imports are gone."""
+    notebook = solved()
+    for task in tasks(notebook):
+        solution = task.cells["solution"]
+        place = index_of(notebook, solution.id)
+        notebook.cells.insert(place, copied(solution, WRONG[task.key]))
+    notebook.cells = [cell for cell in notebook.cells if cell.id != "imports"]
+    return notebook
+
+
+def with_a_variable_check() -> NotebookNode:
+    """Names that the checks could have, in the student's own cells and in an old form of marks."""
+    notebook = solved()
+    place = index_of(notebook, "attention-scores-try")
+    notebook.cells[place].source = "check = grade = points = torch.ones(3)\n_course_check = None"
+    notebook.cells[index_of(notebook, "imports")].metadata.nbgrader.schema_version = 1
+    return notebook
+
+
+def without_an_answer() -> NotebookNode:
+    """Nothing is done but to put something else in the place of the check."""
+    notebook = read("exercises", SLUG)
+    place = index_of(notebook, "attention-scores-try")
+    notebook.cells[place].source = (
+        "import transformer_ref.checks\n"
+        "check = transformer_ref.checks.check = lambda *arguments, **options: None"
+    )
+    return notebook
+
+
+def without_a_task() -> NotebookNode:
+    """One task is deleted with its answer and its checks; one of another release is there."""
+    notebook = solved()
+    third = tasks(notebook)[2].cells.values()
+    gone = {cell.id for cell in third}
+    notebook.cells = [cell for cell in notebook.cells if cell.id not in gone]
+    for cell in third:
+        cell.id = f"old-{cell.id}"
+        if "nbgrader" in cell.metadata:
+            cell.metadata.nbgrader.grade_id = cell.id
+            notebook.cells.append(cell)
+    return notebook
+
+
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     """The round trip itself; the tests look at what came of it."""
@@ -117,6 +189,11 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     course.hand_in("wrong", solved(except_for=WRONG))
     course.hand_in("half", half_finished())
     course.hand_in("import", raises_at_import())
+    course.hand_in("split", with_split_cells())
+    course.hand_in("backup", with_a_backup())
+    course.hand_in("variable", with_a_variable_check())
+    course.hand_in("nothing", without_an_answer())
+    course.hand_in("no-task", without_a_task())
     course.nbgrader("autograde", SLUG)
     course.nbgrader("generate_feedback", SLUG)
     course.nbgrader("export", "--to", "course/grades.csv")
@@ -153,8 +230,21 @@ def test_the_released_notebook_is_the_committed_one(course: Course) -> None:
     assert made == (ROOT / "exercises" / SLUG / f"{SLUG}.ipynb").read_bytes()
 
 
-def test_right_answers_have_all_points(course: Course) -> None:
-    assert course.points()["right"] == 20.0
+@pytest.mark.parametrize("student", ["right", "split", "backup", "variable"])
+def test_right_answers_have_all_points(course: Course, student: str) -> None:
+    assert course.points()[student] == 20.0
+
+
+def test_who_replaces_the_check_has_no_points(course: Course) -> None:
+    assert course.points()["nothing"] == 0.0
+    assert "did not end with a number of points" in course.feedback("nothing")
+
+
+def test_a_deleted_task_costs_only_its_own_points(
+    course: Course, all_tasks: dict[str, Task]
+) -> None:
+    lost = sum(all_tasks["attention.split_heads"].points)
+    assert course.points()["no-task"] == 20.0 - lost
 
 
 def test_wrong_answers_have_the_points_of_the_cases_they_pass(
@@ -203,6 +293,34 @@ def test_feedback_shows_the_students_own_error_and_none_of_ours(course: Course) 
     assert "Traceback" in course.feedback("import")
     for student in ("right", "wrong"):
         assert "Traceback" not in course.feedback(student)
+
+
+def test_feedback_names_the_tasks_and_gives_each_score_once(course: Course) -> None:
+    feedback = " ".join(course.feedback("wrong").split())
+    assert feedback.count("Task 1: compare every query with every key check 0 of 1 hidden") == 1
+    assert "Test cell" not in feedback
+    message = "Points: 0 of 1"
+    graded = [part.split("What you can do now")[0] for part in feedback.split(message)[1:]]
+    assert graded
+    assert not [part for part in graded if part.strip().startswith("Out[")]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_feedback_fits_the_screen_and_shows_that_hints_open(course: Course, width: int) -> None:
+    program = chromium.find()
+    if program is None:
+        pytest.skip("there is no Chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.route("http*://**", lambda route: route.abort())
+        page.goto(course.page("wrong").as_uri())
+        scrolls = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText)"
+        assert page.eval_on_selector_all("html, pre, div.output_area", scrolls) == []
+        displays = "all => [...new Set(all.map(e => getComputedStyle(e).display))]"
+        assert page.eval_on_selector_all("summary", displays) == ["list-item"]
+        browser.close()
 
 
 def test_nbgrader_reported_no_traceback_and_no_error(course: Course) -> None:

@@ -84,9 +84,11 @@ def main(folder: Path) -> None:
         results[f"whole {precision}"] = result(whole)
         results[f"resumed {precision}"] = result(resumed)
 
-    processes = new_trainer().processes
-    rank = processes.rank
+    trainer = new_trainer()
+    trainer.train(max_steps=1, progress=False)
     results["random"] = torch.rand(3).tolist()  # as dropout would draw
+    processes = trainer.processes
+    rank = processes.rank
     only_here = folder / "float32" if rank == 0 else folder / "elsewhere"
     results["two folders"] = caught(lambda: new_trainer(only_here, STOPPED))
     diverging = new_trainer(folder / "diverged", replace(RUN, learning_rate=1e30, save_every=1))
@@ -94,6 +96,9 @@ def main(folder: Path) -> None:
     results["diverged after"] = diverging.step
     value = torch.tensor([1.0, 10.0 * rank])
     results["sum"] = processes.sum(value).tolist(), value.tolist()
+    group = dist.distributed_c10d._get_default_group()
+    patience = group._get_backend(torch.device("cpu")).options._timeout
+    results["seconds of patience"] = patience.total_seconds()
     results["gathered"] = processes.gather(f"from {rank}")
     torch.save(results, folder / f"results {rank}.pt")
 

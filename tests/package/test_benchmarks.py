@@ -22,6 +22,7 @@ from benchmarks.memory import peak_bytes
 from benchmarks.rows import Asked, Row, Setting, measured, not_measured
 from benchmarks.timing import Ratio, compare
 from transformer_ref import Transformer
+from transformer_ref.training import Trainer
 
 CPU = torch.device("cpu")
 TINY = models.sizes(16, 1, 31, max_len=64)
@@ -30,6 +31,7 @@ STEP = {"d_model": 16, "num_layers": 1, "vocab_size": 31, "batch": 2, "length": 
 SMALL: dict[str, Callable[[Setting], Any]] = {
     "training": partial(training.against_torch, **STEP),
     "bfloat16": partial(training.bfloat16, **STEP),
+    "threads": partial(training.threads, steps=1),
     "attention": partial(attention.time, batch=1, heads=2, length=16),
     "memory": partial(attention.memory, heads=2, length=64),
     "greedy-prefix": partial(decoding.against_prefix, job=JOB, batches=(1, 3)),
@@ -205,6 +207,28 @@ def test_runs_by_turns(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "".join(calls) == f"{first}abba"
         figures = ratio.median, ratio.numerator_seconds, ratio.denominator_seconds
         assert figures == (2.25, 4.5, 2.0)
+
+
+def test_threads_are_set_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = []
+
+    def train(trainer: Trainer, *, max_steps: int, progress: bool) -> None:
+        used.append((torch.get_num_threads(), max_steps - trainer.step))
+
+    monkeypatch.setattr(training.Trainer, "train", train)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.2, 1.0, 1.0))
+    before = torch.get_num_threads()
+    (made,) = training.threads(Setting(CPU, repetitions=2), steps=3)
+    assert used == [(n, 3) for n in (1, 2, 1, 2, 2, 1)]
+    assert made.against == "the same on 2 threads"
+    assert torch.get_num_threads() == before
+    for cores, load, why in ((1, 0.0, "1 cores, of which 0.0"), (2, 1.6, "2 cores, of which 1.6")):
+        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
+        (made,) = training.threads(Setting(CPU))
+        assert made.value is None
+        assert why in made.note
 
 
 def test_a_failing_write_leaves_the_old_table(

@@ -65,12 +65,17 @@ def test_beams_of_one_source_leave_the_memory_where_it_is():
     cache = KVCache(2)
     memory = torch.randn(2, 5, 12)
     assert cache.length == 0
-    assert cache.extend(torch.tensor([[4], [5]])).tolist() == [[4], [5]]
+    ids = cache.begin(torch.tensor([[4], [5]]))
+    assert ids.tolist() == [[4], [5]]
+    cache.keep(ids)
     for layer in cache.layers:
         layer.self_attention.update(as_heads, memory[:, :1], memory[:, :1])
         before = layer.cross_attention.update(as_heads, memory, memory)[0]
     cache.select(torch.tensor([1, 0]), same_source=True)
-    assert cache.extend(torch.tensor([[6], [7]])).tolist() == [[5, 6], [4, 7]]
+    ids = cache.begin(torch.tensor([[6], [7]]))
+    assert ids.tolist() == [[5, 6], [4, 7]]
+    assert cache.length == 1  # until the layers have read them
+    cache.keep(ids)
     assert cache.length == 2
     own, _ = cache.layers[1].self_attention.update(as_heads, memory[:, :1], memory[:, :1])
     assert torch.equal(own[:, :, 0], as_heads(memory, memory)[0][[1, 0], :, 0])

@@ -209,6 +209,12 @@ class TestBrokenFolder:
         with pytest.raises(ValueError, match=r"the weights in .* do not fit its config\.json"):
             Transformer.from_pretrained(saved)
 
+    def test_a_message_does_not_grow_with_the_model(self, saved: Path) -> None:
+        self.edit(saved, num_encoder_layers=50)
+        with pytest.raises(ValueError, match="do not fit") as error:
+            Transformer.from_pretrained(saved)
+        assert len(str(error.value)) < 600 + len(str(saved))
+
     @staticmethod
     def edit(folder: Path, **changes: object) -> None:
         config = dataclasses.asdict(small_config()) | changes

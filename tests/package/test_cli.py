@@ -40,6 +40,9 @@ batch_size = 16
 @pytest.fixture(autouse=True)
 def _in_its_own_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture
@@ -106,6 +109,31 @@ def test_a_toy_is_trained_saved_used_and_scored(config, capsys):
     answers = capsys.readouterr().out.split("\n")
     assert len(answers) == 4
     assert answers[1] == answers[3] == ""
+
+
+def test_small_models_are_trained_on_one_thread_unless_asked(config):
+    torch.set_num_threads(2)
+    name = config("reversal", "[data]\nexamples = 9")
+    arguments = ("train", "--config", name, "--device", "cpu", "--limit", 9)
+    for number, options in ((1, ()), (2, ("--threads", 2))):
+        assert run(*arguments, "--run-dir", f"on {number}", *options) == 0
+        results = json.loads(Path(f"on {number}", "results.json").read_text())
+        assert results["threads"] == number
+
+
+def test_another_limit_needs_another_folder(config, capsys):
+    name = config("reversal", "[data]\nexamples = 40")
+    for first, second in ((10, 30), (30, 10)):
+        folder = f"runs/{first}"
+        arguments = ("train", "--config", name, "--run-dir", folder, "--device", "cpu")
+        assert run(*arguments, "--limit", first) == 0
+        kept = Path(folder, "results.json").read_text()
+        capsys.readouterr()
+        assert run(*arguments, "--limit", second) == 1
+        told = capsys.readouterr().err
+        assert told.startswith(f"error: run_dir holds another run: {folder}/last.pt was made with")
+        assert re.search(rf"examples={first} .* got examples={second} .*; use another folder", told)
+        assert Path(folder, "results.json").read_text() == kept
 
 
 def test_multi30k_is_scored_with_signatures(config, multi30k, capsys):
@@ -242,6 +270,9 @@ def test_a_model_of_another_task_is_refused(config, capsys):
         ([], "arguments are required: COMMAND"),
         (["fly"], "invalid choice: 'fly'"),
         (["train", "--device", "abacus"], "cannot compute on 'abacus'"),
+        (["train", "--device", "cuda:99"], "cannot compute on 'cuda:99'"),
+        (["train", "--threads", "0"], "--threads: must be an integer of at least 1, got '0'"),
+        (["translate", "--threads", "x"], "--threads: must be an integer of at least 1, got 'x'"),
         (["train", "--epochs", "many"], "argument --epochs: invalid int value: 'many'"),
         (["evaluate", "--split", "val"], "argument --split: invalid choice: 'val'"),
     ],

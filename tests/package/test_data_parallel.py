@@ -11,7 +11,9 @@ import pytest
 import torch
 
 from tests.package.data_parallel_worker import EXACT, RUNS, STOPPED, UNEVEN, result
-from tests.package.training_runs import new_trainer
+from tests.package.training_runs import TINY, new_trainer
+from transformer_ref import parallel, translation
+from transformer_ref.__main__ import _device
 from transformer_ref.parallel import Processes, join_processes
 
 ROOT = Path(__file__).parents[2]
@@ -136,11 +138,48 @@ def test_processes_with_different_folders_are_refused(results):
 
 def test_a_run_of_another_number_of_processes_is_refused(launched):
     folder, _ = launched
-    message = (
-        r"\Arun_dir holds a run of another number of processes: .*last\.pt was made by 2, got 1\Z"
-    )
+    message = r"last\.pt was made with processes=2, got processes=1; use another folder"
     with pytest.raises(ValueError, match=message):
         new_trainer(folder / "float32", STOPPED)
+
+
+def test_the_others_wait_for_a_long_evaluation(results):
+    """By default they would wait for half an hour, or with NCCL for ten minutes."""
+    for found in results:
+        assert found["seconds of patience"] >= 12 * 3600
+
+
+def test_each_process_takes_its_gpu_before_the_model_is_moved(monkeypatch):
+    calls = []
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda gpu: calls.append(f"take {gpu}"))
+    monkeypatch.setattr(parallel.atexit, "register", lambda _: None)
+    monkeypatch.setattr(parallel.dist, "get_rank", lambda: 1)
+    monkeypatch.setattr(parallel.dist, "get_world_size", lambda: 2)
+    monkeypatch.setattr(
+        parallel.dist, "init_process_group", lambda kind, **_: calls.append(f"join {kind}")
+    )
+
+    class MovedError(Exception):
+        pass
+
+    def move(_, device):
+        calls.append(f"move to {device}")
+        if str(device).startswith("cuda"):
+            raise MovedError
+
+    monkeypatch.setattr(torch.nn.Module, "to", lambda self, device: move(self, device) or self)
+    pairs = {split: [("ab", "ba")] for split in ("train", "dev", "test")}
+    tokenizers = translation.train_tokenizers(pairs["train"], "char")
+    with pytest.raises(MovedError):
+        translation.train_translator(
+            "runs", pairs, tokenizers, TINY, UNEVEN, device=_device("cuda")
+        )
+    assert [call for call in calls if call != "move to cpu"] == [
+        *("take 1", "join nccl", "move to cuda"),
+    ]
 
 
 def test_one_process_exchanges_nothing():
@@ -158,6 +197,11 @@ def test_one_process_exchanges_nothing():
         ({"WORLD_SIZE": "two"}, "cpu", "WORLD_SIZE must be an integer, as torchrun sets it"),
         ({"WORLD_SIZE": "2"}, "cpu", "RANK"),
         ({"WORLD_SIZE": "2"}, "mps", "device must be CUDA or the CPU for several processes"),
+        (
+            {"WORLD_SIZE": "2", "LOCAL_RANK": "0"},
+            "cuda:0",
+            "device must be without a number for several processes, .*, got cuda:0",
+        ),
         ({"WORLD_SIZE": "2"}, "cuda", "LOCAL_RANK must be an integer, as torchrun sets it, got ''"),
         (
             {"WORLD_SIZE": "2", "LOCAL_RANK": str(torch.cuda.device_count())},

@@ -308,9 +308,10 @@ class Scripted(Transformer):
         self.table = table
         self.dtype = torch.float32
 
-    def decode(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):
+    def decode(self, tgt, memory, memory_mask=None, cache=None, check_ids=True):
         if cache is not None:
-            tgt = cache.extend(tgt)
+            tgt = cache.begin(tgt)
+            cache.keep(tgt)
         rows = [
             self.table.get(tuple(row[1:]), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]) for row in tgt.tolist()
         ]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import re
+import sys
+import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -421,3 +426,24 @@ def test_a_batch_left_on_the_cpu_is_named() -> None:
         lambda: small_model("cuda")(ids(2, 7), ids(2, 5)),
         "src must be on cuda:0 like the weights, got cpu",
     )
+
+
+@pytest.mark.parametrize("config", [TransformerConfig, GPTConfig])
+def test_sizes_are_checked_where_annotations_are_postponed(config: type) -> None:
+    """As they are once a file begins with ``from __future__ import annotations``."""
+    source = Path(inspect.getfile(config)).read_text(encoding="utf-8")
+    flags = annotations.compiler_flag
+    module = types.ModuleType(f"{config.__module__}_postponed")
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(source, config.__module__, "exec", flags), vars(module))
+        postponed = getattr(module, config.__name__)
+    finally:
+        del sys.modules[module.__name__]
+    sizes = [field.name for field in dataclasses.fields(config) if field.type is int]
+    assert len(sizes) > 5
+    good = {name: 4 for name in sizes if name.endswith("vocab_size")} | {"num_heads": 1}
+    for name in sizes:
+        if name != "pad_id":  # which may be 0
+            with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1, got 0"):
+                postponed(**(good | {name: 0}))

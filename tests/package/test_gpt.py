@@ -40,15 +40,45 @@ def random_gpt2(**changes):
     return model
 
 
+RESIDUAL = ("out_proj.weight", "linear2.weight")  # what each sublayer adds ends in one of them
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_what_is_added_to_the_residual_stream_starts_smaller_the_deeper_the_model(norm):
+    """GPT-2 divides it by the root of the number of sublayers; Xavier's bounds do for the rest."""
+    model = GPT(replace(CONFIG, d_model=48, d_ff=96, num_layers=8, norm=norm))
+    for name, weight in model.layers.named_parameters():
+        if weight.ndim < 2:
+            continue
+        bound = (6 / sum(weight.shape)) ** 0.5
+        if norm == "pre" and name.endswith(RESIDUAL):
+            bound /= 16**0.5
+        assert 0.98 * bound < weight.abs().max() <= bound, name
+
+
+def test_the_residual_stream_is_as_wide_in_a_deep_model():
+    ids = torch.randint(0, 17, (4, 24))
+    sizes = {}
+    for layers in (2, 32):
+        model = GPT(replace(CONFIG, d_model=48, d_ff=96, num_layers=layers)).eval()
+        begin = model.positions(model.embedding(ids))
+        model.norm.register_forward_pre_hook(
+            lambda _, x, layers=layers, begin=begin: sizes.update({layers: (x[0] - begin).std()})
+        )
+        model(ids)
+    assert 0.7 < sizes[32] / sizes[2] < 1.4
+
+
 @pytest.mark.parametrize(
     "changes",
     [
         {},
         {"n_inner": 40},
         {"activation_function": "relu"},
+        {"activation_function": "gelu"},
         {"tie_word_embeddings": False},
     ],
-    ids=["gpt2", "wide", "relu", "untied"],
+    ids=["gpt2", "wide", "relu", "exact", "untied"],
 )
 def test_logits_and_gradients_of_a_gpt2(device, changes):
     theirs = random_gpt2(**changes).to(device)
@@ -88,8 +118,10 @@ def test_the_dtype_of_a_gpt2_stays():
         (lambda: random_gpt2(activation_function="silu"), "activation_function must be one of"),
         (lambda: random_gpt2(layer_norm_epsilon=1e-6), r"layer_norm_epsilon .*got 1e-06"),
         (lambda: random_gpt2(scale_attn_weights=False), "scale_attn_weights .*got False"),
+        (lambda: random_gpt2(embd_pdrop=0.2), r"one rate .*embd_pdrop.*got \(0\.1, 0\.2, 0\.1\)"),
+        (lambda: random_gpt2(attn_pdrop=0.0), r"one rate .*attn_pdrop.*got \(0\.1, 0\.1, 0\.0\)"),
     ],
-    ids=["linear", "headless", "silu", "epsilon", "unscaled"],
+    ids=["linear", "headless", "silu", "epsilon", "unscaled", "embedding-rate", "attention-rate"],
 )
 def test_other_models_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
@@ -217,7 +249,10 @@ def test_it_compiles_in_one_graph():
         ({"dropout": 1.0}, r"dropout must be a number in \[0, 1\), got 1\.0"),
         ({"norm": "none"}, 'norm must be one of "post", "pre", got \'none\''),
         ({"positions": "rotary"}, 'positions must be one of "sinusoidal", "learned"'),
-        ({"activation": "silu"}, 'activation must be one of "relu", "gelu", got \'silu\''),
+        (
+            {"activation": "silu"},
+            'activation must be one of "relu", "gelu", "gelu_exact", got \'silu\'',
+        ),
         ({"positions": "sinusoidal", "d_model": 15}, "d_model must be even"),
     ],
 )

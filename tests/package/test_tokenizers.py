@@ -16,6 +16,7 @@ from typing import Any
 
 import babel
 import pytest
+import regex
 import tokenizers as library
 import torch
 from hypothesis import given, settings
@@ -23,6 +24,7 @@ from hypothesis import strategies as st
 
 from transformer_ref.data import CMUDICT_PATH
 from transformer_ref.tokenizers import (
+    BYTES,
     BPETokenizer,
     CharTokenizer,
     Tokenizer,
@@ -37,6 +39,8 @@ FEW = settings(MANY, max_examples=40)
 
 TEXTS = ["the cat sat", "the cat", "a dog, the dog's bone"]
 CLASSES = {"word": WordTokenizer, "char": CharTokenizer, "bpe": BPETokenizer}
+FILES: dict[type, str] = dict.fromkeys(CLASSES.values(), "vocabulary.json")
+FILES[BPETokenizer] = "tokenizer.json"
 each_class = pytest.mark.parametrize("tokenizer_class", CLASSES.values(), ids=CLASSES.keys())
 
 # Text that tokenizers are known to stumble over.
@@ -138,7 +142,7 @@ def test_save_and_load(tokenizer_class: Any, tmp_path: Path) -> None:
     tokenizer = tokenizer_class.train([*TEXTS, "Zwölf Bücher 漢字\u2028\x00"], specials=["<sep>"])
     folder = tmp_path / "deeper" / "still"
     tokenizer.save_pretrained(folder)
-    assert [path.name for path in folder.iterdir()] == ["tokenizer.json"]
+    assert [path.name for path in folder.iterdir()] == [FILES[tokenizer_class]]
     for loaded in (load_tokenizer(str(folder)), tokenizer_class.from_pretrained(folder)):
         assert type(loaded) is tokenizer_class
         assert loaded.vocabulary.tokens == tokenizer.vocabulary.tokens
@@ -153,7 +157,8 @@ def test_a_failed_save_leaves_what_was_there(
     tokenizer_class: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokenizer_class.train(["abc"]).save_pretrained(tmp_path)
-    before = (tmp_path / "tokenizer.json").read_bytes()
+    path = tmp_path / FILES[tokenizer_class]
+    before = path.read_bytes()
 
     def full(*_: object) -> None:
         raise OSError("no space left on device")
@@ -161,7 +166,25 @@ def test_a_failed_save_leaves_what_was_there(
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="no space left"):
         tokenizer_class.train(["other text"]).save_pretrained(tmp_path)
-    assert (tmp_path / "tokenizer.json").read_bytes() == before
+    assert path.read_bytes() == before
+
+
+@each_class
+def test_another_tokenizer_takes_the_place_of_the_one_before(
+    tokenizer_class: Any, tmp_path: Path
+) -> None:
+    for first in CLASSES.values():
+        first.train(["abc"]).save_pretrained(tmp_path)
+        tokenizer_class.train(["other text"]).save_pretrained(tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == [FILES[tokenizer_class]]
+        assert type(load_tokenizer(tmp_path)) is tokenizer_class
+
+
+@each_class
+def test_tokenizer_json_can_be_read_by_the_library(tokenizer_class: Any, tmp_path: Path) -> None:
+    tokenizer_class.train(TEXTS).save_pretrained(tmp_path)
+    for path in tmp_path.glob("tokenizer.json"):
+        library.Tokenizer.from_file(str(path))
 
 
 @each_class
@@ -384,6 +407,67 @@ def test_merges_of_long_words_are_those_of_rescanning(texts: list[str], num_merg
 )
 def test_ties_go_to_the_greatest_pair(word_counts: dict[str, int], expected: list[Merge]) -> None:
     assert learn_merges(word_counts, 9) == expected
+
+
+def learn_on_bytes(texts: list[str], num_merges: int) -> list[tuple[bytes, bytes]]:
+    """The same on bytes themselves: of equals the greatest pair, as Python compares bytes."""
+    words = Counter(
+        tuple(bytes([byte]) for byte in word.encode())
+        for text in texts
+        for word in regex.findall(BPETokenizer.PATTERN, text)
+    )
+    merges = []
+    for _ in range(num_merges):
+        pairs: Counter[tuple[bytes, bytes]] = Counter()
+        for word, count in words.items():
+            for pair in pairwise(word):
+                pairs[pair] += count
+        merges.append(max(pairs, key=lambda pair: (pairs[pair], pair)))
+        joined: Counter[tuple[bytes, ...]] = Counter()
+        for word, count in words.items():
+            parts: list[bytes] = []
+            for symbol in word:
+                if parts and (parts[-1], symbol) == merges[-1]:
+                    parts[-1] += symbol
+                else:
+                    parts.append(symbol)
+            joined[tuple(parts)] += count
+        words = joined
+    return merges
+
+
+def test_ties_by_bytes_are_those_of_a_trainer_on_bytes() -> None:
+    texts = ["no note on a boat", "Über überall, o so oft", "naïve café \t\n漢字"]
+    expected = learn_on_bytes(texts, 30)
+    by_bytes = BPETokenizer.train(texts, 30, ties="bytes")
+    as_bytes = [
+        tuple(bytes(map(BYTES.index, symbol)) for symbol in pair) for pair in by_bytes.merges
+    ]
+    assert as_bytes == expected
+    assert by_bytes.merges != BPETokenizer.train(texts, 30).merges
+    # One tie: a space before "a" against "b" before "c".  The space shows as a later character.
+    assert BPETokenizer.train(["x a", "bc"], 1).merges == (("Ġ", "a"),)
+    assert BPETokenizer.train(["x a", "bc"], 1, ties="bytes").merges == (("b", "c"),)
+
+
+def test_the_library_takes_the_pair_of_the_least_ids() -> None:
+    other = library.Tokenizer(library.models.BPE())
+    trainer = library.trainers.BpeTrainer(vocab_size=5, show_progress=False)
+    other.train_from_iterator(["ab", "cd"], trainer)
+    merges = json.loads(other.to_str())["model"]["merges"]
+    assert merges == [["a", "b"]]
+    assert learn_merges({"ab": 1, "cd": 1}, 1) == [("c", "d")]
+
+
+@pytest.mark.parametrize("special", ["user", "hello", "us"])
+def test_no_merge_makes_the_name_of_a_special(special: str) -> None:
+    texts = ["user:hello", "users hello"]
+    tokenizer = BPETokenizer.train(texts, specials=[special])
+    assert tokenizer.tokenize(special) != [special]
+    for text in texts:
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+    free = BPETokenizer.train(texts, specials=["<sep>"])
+    assert special in free.vocabulary.tokens  # which is what would have been learned
 
 
 def test_training_counts_printable_bytes_of_words() -> None:
@@ -747,14 +831,15 @@ def test_bad_min_freq(tokenizer_class: Any, min_freq: Any) -> None:
 
 def saved(tokenizer: Tokenizer, folder: Path) -> dict[str, Any]:
     tokenizer.save_pretrained(folder)
-    content: dict[str, Any] = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    path = folder / FILES[type(tokenizer)]
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
 
 
 @pytest.mark.parametrize("read", [load_tokenizer, WordTokenizer.from_pretrained])
 def test_a_missing_file_is_named(read: Callable[[Path], Any], tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(OSError, match=re.escape(f"{folder / 'tokenizer.json'} does not exist")):
+        with pytest.raises(OSError, match=re.escape(f"nor {folder / 'vocabulary.json'} exists")):
             read(folder)
 
 
@@ -762,7 +847,7 @@ def test_a_missing_file_is_named(read: Callable[[Path], Any], tmp_path: Path) ->
 @pytest.mark.parametrize("damage", ["cut", "empty", "not-utf8", "not-json"])
 def test_a_damaged_file_is_named(tokenizer_class: Any, damage: str, tmp_path: Path) -> None:
     tokenizer_class.train(["Zwölf"]).save_pretrained(tmp_path)
-    path = tmp_path / "tokenizer.json"
+    path = tmp_path / FILES[tokenizer_class]
     whole = path.read_bytes()
     path.write_bytes(
         {
@@ -786,7 +871,7 @@ def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("text")
     with pytest.raises(OSError, match="file"):
         WORD.save_pretrained(tmp_path / "file")
-    with pytest.raises(OSError, match=r"tokenizer\.json does not exist"):
+    with pytest.raises(OSError, match=r"neither tokenizer\.json nor .*vocabulary\.json exists"):
         load_tokenizer(tmp_path / "file")
 
 
@@ -854,7 +939,7 @@ def test_a_file_of_another_class_is_named(
 ) -> None:
     tokenizer.save_pretrained(tmp_path)
     message = (
-        f"{tmp_path / 'tokenizer.json'} must hold a {reader.__name__}, "
+        f"{tmp_path / FILES[type(tokenizer)]} must hold a {reader.__name__}, "
         f"got a {type(tokenizer).__name__}"
     )
     with pytest.raises(ValueError, match=re.escape(message)):

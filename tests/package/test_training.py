@@ -1,9 +1,11 @@
 """Training: the loss against its definition, the schedules, a run against a plain loop of torch."""
 
+import copy
 import csv
 import itertools
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from transformer_ref import Transformer
 from transformer_ref import training as training_module
 from transformer_ref.batching import bucketed_batches, token_batches
 from transformer_ref.device import pick_device
+from transformer_ref.gpt import GPT, GPTConfig
 from transformer_ref.training import (
     Trainer,
     TrainingConfig,
@@ -35,6 +38,7 @@ def raises(error, message):
 
 
 # Without dropout, and in float64, where the order of a sum does not matter.
+CPU = torch.device("cpu")
 EXACT = {"model": replace(TINY, dropout=0.0), "dtype": torch.float64}
 
 # --- loss and schedules -------------------------------------------------------------------------
@@ -159,8 +163,15 @@ def plain_loop(config, device, model=TINY, pad_id=0):
     torch.manual_seed(0)
     network = Transformer(model).to(device)
     examples = reversal_examples()
+    # Matrices decay; biases and the weights of LayerNorm do not.
+    vectors = [p for name, p in network.named_parameters() if "bias" in name or "norm" in name]
+    matrices = [p for p in network.parameters() if not any(p is vector for vector in vectors)]
+    assert {p.ndim for p in matrices} == {2}
     optimizer = torch.optim.AdamW(
-        network.parameters(), betas=config.betas, weight_decay=config.weight_decay
+        [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}],
+        betas=config.betas,
+        weight_decay=config.weight_decay,
+        fused=device.type == "cuda" or None,
     )
     torch.manual_seed(config.seed)
     losses, step, total = [], 0, 7 * config.epochs
@@ -173,9 +184,10 @@ def plain_loop(config, device, model=TINY, pad_id=0):
                 padded = [row + [pad_id] * (width - len(row)) for row in rows]
                 columns.append(torch.tensor(padded, device=device))
             src, tgt = columns
-            optimizer.param_groups[0]["lr"] = trapezoid_learning_rate(
-                step, config.learning_rate, config.warmup, total, config.decay_fraction
-            )
+            for group in optimizer.param_groups:
+                group["lr"] = trapezoid_learning_rate(
+                    step, config.learning_rate, config.warmup, total, config.decay_fraction
+                )
             half = config.precision == "bfloat16"
             with torch.autocast(device.type, dtype=torch.bfloat16, enabled=half):
                 logits = network(src, tgt[:, :-1])
@@ -244,6 +256,9 @@ def test_the_defaults_are_those_of_the_model_that_ships():
         "accumulate": 1,
         "schedule": "trapezoid",
         "compile": False,
+        "optimizer": "adamw",
+        "muon_learning_rate": 0.02,
+        "ema": 0.0,
     }
 
 
@@ -269,6 +284,26 @@ def test_the_device_is_the_fastest_there_is_unless_one_is_given():
     assert new_trainer(device="cpu").device == torch.device("cpu")
 
 
+def test_a_trainer_draws_nothing_before_it_trains(tmp_path, device):
+    new_trainer(tmp_path, device=device).train(max_steps=3, progress=False)
+    for run_dir in (None, tmp_path):
+        model = Transformer(TINY)
+        before = torch.get_rng_state()
+        Trainer(model, reversal_examples(), RUN, run_dir=run_dir, device=device)
+        assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_what_is_drawn_elsewhere_makes_no_difference(tmp_path, device):
+    expected = new_trainer(device=device).train(progress=False)
+    trainer, other = new_trainer(tmp_path, device=device), new_trainer(device=device)
+    torch.rand(3, device=device)
+    for steps in (3, 7, 10, 28):
+        trainer.train(max_steps=steps, on_epoch=lambda _: torch.rand(5), progress=False)
+        torch.rand(steps, device=device)
+        other.train(max_steps=min(28, steps + 1), progress=False)
+    assert trainer.losses == other.losses == expected
+
+
 class Small(nn.Module):
     """Adds the mean of the source to each token of the target; a step takes no time."""
 
@@ -286,6 +321,172 @@ def small_trainer(config, run_dir=None, device="cpu", count=50):
     torch.manual_seed(0)
     examples, device = reversal_examples(count), torch.device(device)
     return Trainer(Small(), examples, config, run_dir=run_dir, device=device)
+
+
+# --- Muon, the average of the weights, losses of one's own -------------------------------------
+
+
+def test_muon_moves_the_hidden_matrices_and_adamw_the_rest(device):
+    config = replace(FULL, optimizer="muon", muon_learning_rate=0.1, ema=0.5)
+    trainer = new_trainer(config=config, device=device, **EXACT)
+    network = copy.deepcopy(trainer.model)
+    average = {name: weight.clone() for name, weight in network.state_dict().items()}
+    names = dict(network.named_parameters())
+    hidden = [name for name in names if re.search(r"layers.*(proj|linear\d)\.weight", name)]
+    assert len(hidden) == 6 + 10  # projections and feed-forward of one layer on either side
+    others = [names[name] for name in names if name not in hidden]
+    adamw = torch.optim.AdamW(
+        [
+            {"params": [weight for weight in others if weight.ndim == 2]},
+            {"params": [weight for weight in others if weight.ndim == 1], "weight_decay": 0.0},
+        ],
+        betas=config.betas,
+        weight_decay=config.weight_decay,
+    )
+    muon = torch.optim.Muon([names[name] for name in hidden], weight_decay=config.weight_decay)
+    sources, targets = zip(*reversal_examples(), strict=True)
+    batches = [batch for epoch in (5, 6) for batch in bucketed_batches(trainer.examples, 8, epoch)]
+    for step, batch in enumerate(batches, start=1):
+        src, tgt = (
+            nn.utils.rnn.pad_sequence([torch.tensor(rows[i]) for i in batch], True).to(device)
+            for rows in (sources, targets)
+        )
+        network.zero_grad()
+        logits = network(src, tgt[:, :-1]).flatten(0, 1)
+        labels = tgt[:, 1:].flatten()
+        F.cross_entropy(logits, labels, ignore_index=0, label_smoothing=0.1).backward()
+        nn.utils.clip_grad_norm_(network.parameters(), config.clip_norm)
+        for optimizer, peak in ((adamw, config.learning_rate), (muon, 0.1)):
+            for group in optimizer.param_groups:
+                group["lr"] = trapezoid_learning_rate(step, peak, config.warmup, 14, 0.5)
+            optimizer.step()
+        kept = min(0.5, step / (step + 9))
+        for name, weight in network.state_dict().items():
+            average[name] = kept * average[name] + (1 - kept) * weight
+        if step == 1:
+            average = {name: weight.clone() for name, weight in network.state_dict().items()}
+    trainer.train(progress=False)
+    # Muon computes in bfloat16, where the last digit may go either way.
+    assert_same_weights(trainer.model, network.state_dict(), rtol=1e-3, atol=1e-4)
+    assert_same_weights(trainer.averaged_model, average, rtol=1e-3, atol=1e-4)
+
+
+def test_a_matrix_that_embeds_too_is_no_hidden_one():
+    model = nn.Sequential(nn.Embedding(7, 4), nn.Linear(4, 4), nn.Linear(4, 7, bias=False))
+    model[2].weight = model[0].weight
+    (hidden,) = training_module._hidden_matrices(model)
+    assert hidden is model[1].weight
+
+
+class Count(nn.Module):
+    """A model whose only weight is the number of steps done."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1, dtype=torch.float64))
+
+    def forward(self):
+        return -self.weight.sum()
+
+
+@pytest.mark.parametrize("decay", [0.4, 0.9])
+def test_the_average_of_weights_that_grow_evenly(decay):
+    config = replace(RUN, ema=decay, clip_norm=1.0, weight_decay=0.0, epochs=8)
+    trainer = Trainer(
+        Count(), reversal_examples(), config, loss=lambda model, _: model(), device=CPU
+    )
+    (adamw,) = trainer.optimizers
+    # A step of exactly one: what is averaged after step t is t.
+    adamw.register_step_pre_hook(lambda *_: trainer.model.weight.data.add_(1.0) and None)
+    for group in adamw.param_groups:
+        group["peak"] = 0.0
+    trainer.train(progress=False)
+    steps = trainer.total_steps
+    assert trainer.model.weight.item() == steps == 56
+    # Written out: w_t comes with (1 - d_t) and all later d, the first weights with all d.
+    keep = [0.0] + [min(decay, t / (t + 9)) for t in range(2, steps + 1)]
+    expected = sum(t * (1 - keep[t - 1]) * math.prod(keep[t:]) for t in range(1, steps + 1))
+    assert trainer.averaged_model.weight.item() == pytest.approx(expected, rel=1e-12)
+    if decay == 0.4:  # once the decay is constant, the average lags d / (1 - d) steps behind
+        assert trainer.averaged_model.weight.item() == pytest.approx(steps - 0.4 / 0.6, rel=1e-9)
+
+
+def test_without_an_average_the_model_itself_is_kept():
+    trainer = small_trainer(RUN)
+    assert trainer.averaged_model is trainer.model
+
+
+def test_the_average_learns_nothing_by_itself_and_is_another_model(device):
+    trainer = small_trainer(replace(RUN, ema=0.9), device=device)
+    trainer.train(progress=False)
+    assert type(trainer.averaged_model) is Small
+    assert trainer.averaged_model.embedding.weight.device.type == device.type
+    plain = small_trainer(RUN, device=device)
+    assert plain.train(progress=False) == trainer.losses
+    assert_same_weights(plain.model, trainer.model.state_dict())
+
+
+def test_the_default_loss_may_be_written_out(device):
+    def loss(model, batch):
+        logits = model(batch.source, batch.inputs)
+        assert logits.dtype == torch.float32
+        return sequence_loss(logits, batch.labels, 0, label_smoothing=0.05)
+
+    for changes in ({}, {"accumulate": 3}, {"precision": "bfloat16"}):
+        config = replace(RUN, **changes)
+        expected = new_trainer(config=config, device=device)
+        torch.manual_seed(0)
+        own = Trainer(Transformer(TINY), reversal_examples(), config, device=device, loss=loss)
+        assert own.train(progress=False) == expected.train(progress=False)
+        assert_same_weights(own.model, expected.model.state_dict())
+
+
+def test_a_student_learns_from_the_answers_of_a_teacher(device):
+    """Soft targets that are kept for each example; of a teacher who is sure they are labels."""
+    examples = reversal_examples()
+
+    def distil(answers):
+        def loss(model, batch):
+            logits = model(batch.source, batch.inputs)
+            rows = [answers[place] for place in batch.places]
+            soft = nn.utils.rnn.pad_sequence(rows, batch_first=True).to(logits)
+            real = batch.labels != 0
+            return -(soft * logits.log_softmax(-1)).sum(-1)[real].mean()
+
+        return loss
+
+    sure = [F.one_hot(torch.tensor(target[1:]), 13).float() for _, target in examples]
+    config = replace(RUN, label_smoothing=0.0, accumulate=2)
+    expected = small_trainer(config, device=device).train(progress=False)
+    torch.manual_seed(0)
+    student = Trainer(Small(), examples, config, device=device, loss=distil(sure))
+    assert student.train(progress=False) == pytest.approx(expected, rel=1e-4)
+    # A teacher who finds all tokens equally likely teaches just that.
+    unsure = [torch.full((len(target) - 1, 13), 1 / 13) for _, target in examples]
+    student = Trainer(Small(), examples, config, device=device, loss=distil(unsure))
+    assert student.train(progress=False)[-1] == pytest.approx(math.log(13), abs=0.02)
+
+
+def test_a_language_model_is_trained_without_sources(device):
+    texts = [target for _, target in reversal_examples()]
+    config = replace(RUN, label_smoothing=0.0, batch_tokens=60)
+
+    def loss(model, batch):
+        assert batch.source.shape == (len(batch.inputs), 0)
+        return sequence_loss(model(batch.inputs), batch.labels, pad_id=0)
+
+    def new_model():
+        torch.manual_seed(0)
+        return GPT(GPTConfig(13, 16, 2, 1, 32, max_len=8, dropout=0.0)).to(device)
+
+    trainer = Trainer(new_model(), [([], text) for text in texts], config, device=device, loss=loss)
+    trainer.train(progress=False)
+    plain = new_model()
+    first = [torch.tensor(texts[i], device=device) for i in trainer._deal(0)[0]]
+    surprise = [F.cross_entropy(plain(t[None, :-1])[0], t[1:], reduction="sum") for t in first]
+    labels = sum(len(text) - 1 for text in first)
+    assert trainer.losses[0] == pytest.approx((sum(surprise) / labels).item(), rel=1e-5)
+    assert trainer.losses[-1] < trainer.losses[0]
 
 
 # --- micro-batches ------------------------------------------------------------------------------
@@ -306,7 +507,7 @@ def gradient_of_one_step(config, dtype, device):
         for name, parameter in trainer.model.named_parameters():
             gradients[name] = parameter.grad.clone()
 
-    trainer.optimizer.register_step_pre_hook(keep)
+    trainer.optimizers[0].register_step_pre_hook(keep)
     trainer.train(max_steps=1, progress=False)
     return gradients, trainer.history[0], model
 
@@ -585,6 +786,8 @@ def test_every_epoch_sees_every_example_once(device):
         {"accumulate": 3},
         {"batch_tokens": 40, "epochs": 2},
         {"schedule": "noam"},
+        {"optimizer": "muon", "ema": 0.9},
+        {"optimizer": "muon", "ema": 0.999, "precision": "float16", "schedule": "noam"},
     ],
     ids=str,
 )
@@ -609,6 +812,7 @@ def test_a_stopped_run_goes_on_to_the_same_result(tmp_path, device, changes):
     ]
     assert resumed.train(progress=False) == expected
     assert_same_weights(resumed.model, whole.model.state_dict())
+    assert_same_weights(resumed.averaged_model, whole.averaged_model.state_dict())
     for record, other in zip(resumed.history, whole.history, strict=True):
         assert replace(record, seconds=0.0) == replace(other, seconds=0.0)
 
@@ -674,15 +878,15 @@ def test_a_failed_save_leaves_the_last_good_checkpoint(tmp_path, monkeypatch):
     new_trainer(tmp_path).train(max_steps=3, progress=False)
     good = (tmp_path / "last.pt").read_bytes()
 
-    def fail_half_way(state, path):
-        with open(path, "wb") as file:
-            file.write(b"half of it")
+    def fail_half_way(state, file):
+        file.write(b"half of it")
         raise OSError("no space left on device")
 
     monkeypatch.setattr(torch, "save", fail_half_way)
     with pytest.raises(OSError, match="no space left"):
         new_trainer(tmp_path).train(max_steps=6, progress=False)
     assert (tmp_path / "last.pt").read_bytes() == good
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["last.pt", "metrics.csv"]
     assert new_trainer(tmp_path).step == 3
 
 
@@ -732,14 +936,72 @@ def test_a_checkpoint_without_permission_is_not_called_damaged(tmp_path, monkeyp
         new_trainer(tmp_path)
 
 
+WAY_OUT = "use another folder, or delete that one to start again"
+
+
 def test_a_run_with_another_config_is_refused(tmp_path):
     new_trainer(tmp_path).train(max_steps=3, progress=False)
     with raises(
         ValueError,
-        r"run_dir holds a run with another config: .*last\.pt was made with \{'epochs': 4,.*\}, "
-        r"got \{'epochs': 5,.*\}; use another folder, or delete that one to start again",
+        r"run_dir holds another run: .*last\.pt was made with epochs=4, seed=0, "
+        rf"got epochs=5, seed=1; {WAY_OUT}",
     ):
-        new_trainer(tmp_path, config=replace(RUN, epochs=5))
+        new_trainer(tmp_path, config=replace(RUN, epochs=5, seed=1))
+
+
+def test_how_often_a_run_is_saved_may_change(tmp_path):
+    expected = new_trainer().train(progress=False)
+    new_trainer(tmp_path).train(max_steps=3, progress=False)
+    resumed = new_trainer(tmp_path, config=replace(RUN, save_every=1))
+    assert resumed.step == 3
+    assert resumed.train(progress=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "number"),
+    [
+        (lambda pairs: pairs[:40], 40),
+        (lambda pairs: pairs + pairs[:1], 51),
+        (lambda pairs: pairs[1:] + pairs[:1], 50),  # the order decides the batches
+        (lambda pairs: [(pairs[0][0], [1, 4, 2]), *pairs[1:]], 50),
+        (lambda pairs: [([*pairs[0][0], 3], pairs[0][1]), *pairs[1:]], 50),
+    ],
+    ids=["fewer", "more", "another order", "another target", "another source"],
+)
+def test_a_run_on_other_examples_is_refused(tmp_path, change, number):
+    small_trainer(RUN, tmp_path).train(max_steps=3, progress=False)
+    with raises(
+        ValueError,
+        r"run_dir holds another run: .*last\.pt was made with examples=50 \(sha256 \w{64}\), "
+        rf"got examples={number} \(sha256 \w{{64}}\); {WAY_OUT}",
+    ):
+        Trainer(Small(), change(reversal_examples()), RUN, run_dir=tmp_path)
+    # The same ids in other containers are the same examples.
+    same = [(tuple(source), tuple(target)) for source, target in reversal_examples()]
+    assert Trainer(Small(), same, RUN, run_dir=tmp_path).step == 3
+
+
+def test_a_run_with_another_pad_id_is_refused(tmp_path):
+    small_trainer(RUN, tmp_path).train(max_steps=3, progress=False)
+    message = rf"run_dir holds .*last\.pt was made with pad_id=0, got pad_id=11; {WAY_OUT}"
+    with raises(ValueError, message):
+        Trainer(Small(), reversal_examples(), RUN, pad_id=11, run_dir=tmp_path)
+
+
+@pytest.mark.parametrize("format_version", [None, 0, 2])
+def test_a_run_in_another_format_is_refused(tmp_path, format_version):
+    new_trainer(tmp_path).train(max_steps=3, progress=False)
+    state = torch.load(tmp_path / "last.pt")
+    state["format"] = format_version
+    if format_version is None:  # as before there were formats
+        del state["format"], state["run"]
+    torch.save(state, tmp_path / "last.pt")
+    message = (
+        r"run_dir holds a run in another format: .*last\.pt was written by another version of "
+        rf"this package, in format {format_version}, got 1; {WAY_OUT}"
+    )
+    with raises(ValueError, message):
+        new_trainer(tmp_path)
 
 
 def test_a_run_with_another_model_is_refused(tmp_path):
@@ -937,6 +1199,18 @@ ZEROS = torch.zeros(2, 3, 4)
             r"\(begin and end token\), got 1 and 1",
         ),
         (
+            lambda: Trainer(Transformer(TINY), [([3], [1, 4, 2]), ([3], [1, 2, 2])], RUN, pad_id=2),
+            r"examples\[1\] must have a target with labels that are not pad_id=2, got none",
+        ),
+        (
+            lambda: Trainer(Transformer(TINY), [([3], [1, 2, 13])], RUN).train(),
+            r"examples must have targets in 0\.\.12 \(vocabulary of 13\), got ids from 2 to 13",
+        ),
+        (
+            lambda: Trainer(Transformer(TINY), [([3], [1, 2, -1])], RUN).train(),
+            r"examples must have targets in 0\.\.12 \(vocabulary of 13\), got ids from -1 to 2",
+        ),
+        (
             lambda: new_trainer(config=replace(RUN, batch_tokens=5)),
             r"batch_tokens must hold the longest example, got 5, but examples\[\d+\] has \d+ "
             "tokens of source and target",
@@ -998,6 +1272,9 @@ COUNTS = ("epochs", "batch_size", "warmup", "save_every", "accumulate", "batch_t
             'precision must be one of "float32", "bfloat16", "float16", got \'float64\'',
         ),
         ({"schedule": "cosine"}, 'schedule must be one of "trapezoid", "noam", got \'cosine\''),
+        ({"optimizer": "sgd"}, 'optimizer must be one of "adamw", "muon", got \'sgd\''),
+        ({"muon_learning_rate": 0}, "muon_learning_rate must be a number above 0, got 0"),
+        ({"ema": 1.0}, r"ema must be a number in \[0, 1\), got 1.0"),
     ],
     ids=str,
 )

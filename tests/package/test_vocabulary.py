@@ -57,6 +57,15 @@ def test_round_trip() -> None:
     assert vocabulary.decode(vocabulary.encode("tacca", bos=True, eos=True)) == list("tacca")
 
 
+def test_messages_do_not_grow_with_the_vocabulary() -> None:
+    tokens = [str(number) for number in range(10_000)]
+    with pytest.raises(ValueError, match=r"the vocabulary of 10003: 0 1 2 .* \.\.\.$") as unknown:
+        Vocabulary(tokens).encode(["x"])
+    with pytest.raises(ValueError, match=r"got twice: \['0', '1', .*, \.\.\.\]$") as twice:
+        Vocabulary(tokens * 2)
+    assert max(len(str(error.value)) for error in (unknown, twice)) < 300
+
+
 def test_unknown_token_is_named_with_what_is_known() -> None:
     with pytest.raises(ValueError, match=r"'x' is not in the vocabulary of 6: c a t$"):
         Vocabulary("cat").encode("cxty")
