@@ -191,8 +191,9 @@ def module_cases(rng: np.random.Generator) -> list[Case]:
 
 
 def bug_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of the repaired multi_head_attention."""
-    return _attention_cases(rng, _bug_case, (2, 2, 2), "d_model")
+    """Cases of the repaired multi_head_attention, none of which the code as found passes."""
+    # The last has low scores, where a query sees one key: no scale shows in it.
+    return _attention_cases(rng, _bug_case, (2, 2, 2), "d_model")[:-1]
 
 
 def _attention_cases(
