@@ -16,6 +16,7 @@ from benchmarks.rows import Asked, Row, Setting, measured, not_measured
 from benchmarks.timing import compare
 from tests.package.torch_parity import TorchTransformer, copy_weights
 from transformer_ref import Transformer
+from transformer_ref.device import has_bfloat16
 from transformer_ref.settings import read_settings
 from transformer_ref.toys import reversal_pairs
 from transformer_ref.training import Trainer
@@ -74,14 +75,6 @@ def against_torch(
             Asked("<=", 1.03),
         )
     ]
-
-
-def has_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 has instructions of its own, without which it is slower than float32."""
-    if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    capabilities = torch.cpu.get_capabilities()
-    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
 
 
 def bfloat16(

@@ -12,9 +12,11 @@ from typing import Any, get_args
 import torch
 
 from transformer_ref.data import Multi30kSplit, Split, load_cmudict, load_multi30k
+from transformer_ref.device import has_bfloat16, pick_device
 from transformer_ref.g2p import CHECKPOINT, Speller, load_g2p, train_g2p
 from transformer_ref.settings import Settings, read_settings, ready_configs
 from transformer_ref.toys import date_pairs, reversal_pairs
+from transformer_ref.training import TrainingConfig
 from transformer_ref.translation import Pair, Translator, train_tokenizers, train_translator
 
 EXAMPLES = """examples:
@@ -85,13 +87,22 @@ def load_pairs(settings: Settings, split: Split) -> list[Pair]:
     return pairs[: data.limit]
 
 
+def _training(settings: Settings, options: argparse.Namespace) -> TrainingConfig:
+    """The run's settings, in float32 where bfloat16 would take far longer."""
+    device = options.device or pick_device()
+    if settings.training.precision != "bfloat16" or has_bfloat16(device):
+        return settings.training
+    print(f"training in float32: {device.type} has no instructions for bfloat16")
+    return replace(settings.training, precision="float32")
+
+
 def _train(settings: Settings, options: argparse.Namespace) -> None:
-    folder = _run_dir(options)
+    folder, training = _run_dir(options), _training(settings, options)
     if settings.task == "g2p":
         results = train_g2p(
             folder,
             settings.model,
-            settings.training,
+            training,
             device=options.device,
             limit=settings.data.limit,
         )
@@ -102,7 +113,7 @@ def _train(settings: Settings, options: argparse.Namespace) -> None:
             splits,
             train_tokenizers(splits["train"], **asdict(settings.tokenizer)),
             settings.model,
-            settings.training,
+            training,
             device=options.device,
         )
     if results:  # under torchrun the first process speaks for all

@@ -31,3 +31,22 @@ def queues_work(device: torch.device) -> bool:
         False for the CPU, True for a GPU.
     """
     return device.type != "cpu"
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Say whether a device has instructions for bfloat16.
+
+    A processor without them takes about 100 times as long for a product as in float32.
+
+    Args:
+        device: where to compute.
+
+    Returns:
+        True if so; for MPS, which torch cannot tell of, False.
+    """
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type != "cpu":
+        return False
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))

@@ -211,6 +211,19 @@ def test_g2p_is_trained_as_its_config_says(config, capsys):
     assert run("translate", "--model", "here", "--device", "cpu", "knight") == 0
 
 
+@pytest.mark.parametrize(("supported", "used"), [(True, "bfloat16"), (False, "float32")])
+def test_a_processor_without_bfloat16_trains_in_float32(
+    config, capsys, monkeypatch, supported, used
+):
+    monkeypatch.setattr(cli, "has_bfloat16", lambda device: supported)
+    text = Path(config("g2p", data="[data]\nlimit = 20")).read_text()
+    Path("tiny.toml").write_text(text.replace("epochs = 1", 'epochs = 1\nprecision = "bfloat16"'))
+    assert run("train", "--config", "tiny.toml", "--run-dir", "run") == 0
+    told = "training in float32: cpu has no instructions for bfloat16"
+    assert (told in capsys.readouterr().out) is not supported
+    assert json.loads(Path("run/results.json").read_text())["training"]["precision"] == used
+
+
 def test_an_interrupted_training_says_how_to_go_on(config, capsys, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt

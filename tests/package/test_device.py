@@ -7,6 +7,7 @@ import torch
 
 from tests.package.examples import small_batch, small_model
 from transformer_ref import pick_device
+from transformer_ref.device import has_bfloat16
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,10 @@ def test_model_computes_where_it_is(device: torch.device) -> None:
     model = small_model(device)
     logits = model(*small_batch(device, model.config))
     assert logits.device.type == device.type
+
+
+@pytest.mark.parametrize("name", ["avx512_bf16", "amx_bf16", "bf16", "avx512_f"])
+def test_bfloat16_is_what_the_processor_says(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {name: True})
+    assert has_bfloat16(torch.device("cpu")) == (name != "avx512_f")
+    assert not has_bfloat16(torch.device("mps"))
