@@ -65,3 +65,12 @@ def digest(names: Iterable[str], root: Path = ROOT) -> str:
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         total.update(f"{path.relative_to(root).as_posix()}\0{content}\n".encode())
     return total.hexdigest()
+
+
+def execution_cache(build: Path) -> Path:
+    """Return where a build folder keeps the outputs of chapters.
+
+    The cache itself looks only at a notebook's cells, so it would keep outputs of an older package:
+    each package and lock has a folder of its own.
+    """
+    return build / ".jupyter_cache" / digest(EXECUTION_INPUTS)[:16]
