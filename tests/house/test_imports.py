@@ -89,4 +89,4 @@ def test_what_is_installed_knows_no_path_of_the_tests() -> None:
         for node in ast.walk(syntax_of(path))
         if isinstance(node, ast.Constant) and str(node.value).split("/")[0] == "tests"
     }
-    assert found == READS_TESTS
+    assert found <= READS_TESTS

@@ -1,20 +1,11 @@
-"""The longer runs of the chapter on depth: made by its own code, on the task that it names."""
+"""The task of the chapter on depth, and the longer runs on it."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-import pytest
 import torch
 
-from benchmarks import depth
-from benchmarks.chapters import chapter_code
-
-
-@pytest.fixture(scope="module")
-def code() -> dict[str, Any]:
-    return chapter_code(depth.CHAPTER, depth.CELLS)
+from transformer_ref.experiments import depth
+from transformer_ref.experiments.results import load_results
 
 
 def what_followed(ids: list[int], place: int) -> int | None:
@@ -25,33 +16,33 @@ def what_followed(ids: list[int], place: int) -> int | None:
     return None
 
 
-def test_the_labels_are_what_followed_once_and_twice(code: dict[str, Any]) -> None:
+def test_the_labels_are_what_followed_once_and_twice() -> None:
     torch.manual_seed(1)
-    ids, labels, answer_at = code["recall_batch"](20)
-    second = code["second_step"](labels, answer_at)
-    assert (second != code["NOT_ASKED"]).any()
+    ids, labels, answer_at = depth.recall_batch(20)
+    second = depth.second_step(labels, answer_at)
+    assert (second != depth.NOT_ASKED).any()
     for row, first_row, second_row in zip(
         *map(torch.Tensor.tolist, (ids, labels, second)), strict=True
     ):
-        assert sorted(row) == sorted(2 * list(range(code["SYMBOLS"])))
+        assert sorted(row) == sorted(2 * list(range(depth.SYMBOLS)))
         for place, (first, then) in enumerate(zip(first_row, second_row, strict=True)):
             found = what_followed(row, place)
-            assert first == (code["NOT_ASKED"] if found is None else row[found])
+            assert first == (depth.NOT_ASKED if found is None else row[found])
             again = None if found is None else what_followed(row, found)
-            assert then == (code["NOT_ASKED"] if again is None else row[again])
+            assert then == (depth.NOT_ASKED if again is None else row[again])
 
 
-def test_a_run_has_a_number_for_each_step_asked_and_is_the_same_again(code: dict[str, Any]) -> None:
-    both = [depth.two_step_run(1, 0, 12, code) for _ in range(2)]
+def test_a_run_has_a_number_for_each_step_asked_and_is_the_same_again() -> None:
+    both = [depth.two_step_run(1, 0, 12) for _ in range(2)]
     assert both[0] == both[1]
     assert len(both[0]) == 2
-    assert len(depth.two_step_run(1, 0, 12, code, first_too=False)) == 1
-    widths = depth.width_run(8, code, steps=(10, 20))
+    assert len(depth.two_step_run(1, 0, 12, first_too=False)) == 1
+    widths = depth.width_run(8, steps=(10, 20))
     assert len(widths["right"]) == 2
 
 
 def test_the_committed_results_are_those_of_the_script() -> None:
-    results = json.loads(depth.RESULTS.read_text(encoding="utf-8"))
+    results = load_results("depth")
     assert results["steps"] == list(depth.STEPS)
     assert [run["layers"] for run in results["seeds"]] == list(depth.LAYERS)
     assert [run["d_model"] for run in results["widths"]] == list(depth.WIDTHS)
