@@ -24,7 +24,7 @@ from sphinx.util import logging
 
 import transformer_ref
 from tools.book_execution import execute_ahead
-from tools.inputs import EXECUTION_INPUTS, digest
+from tools.inputs import execution_key
 
 LOGGER = logging.getLogger(__name__)
 
@@ -48,12 +48,12 @@ Each answer is folded; open one after you have tried the task yourself.
 
 
 def name_execution_cache(app: Sphinx, config: Config) -> None:
-    """Key the cache of executed chapters on the package and the lock.
+    """Key the cache of executed chapters on the package without its checks, and on the lock.
 
     The cache itself looks only at a notebook's cells, so it would keep outputs of an older package.
     A changed key also makes Sphinx read all pages again, because it is part of the settings.
     """
-    key = digest(EXECUTION_INPUTS)[:16]
+    key = execution_key()
     config.nb_execution_cache_path = str(app.outdir.parent / ".jupyter_cache" / key)
 
 

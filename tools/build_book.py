@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.inputs import EXECUTION_INPUTS, ROOT, SITE_INPUTS, digest
+from tools.inputs import ROOT, SITE_INPUTS, digest, execution_key
 from tools.notebooks import EXECUTION_ENVIRONMENT
 
 SITE = ROOT / "_build" / "html"
@@ -90,7 +90,7 @@ def publish(inputs: str) -> None:
 
 def drop_old_caches() -> None:
     """Remove the outputs of chapters that were executed with an earlier package or lock."""
-    key = digest(EXECUTION_INPUTS)[:16]
+    key = execution_key()
     for cache in CACHES.glob("*"):
         if cache.name != key:
             shutil.rmtree(cache)

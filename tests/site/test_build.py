@@ -29,6 +29,7 @@ def workshop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(build_book, "STAGED", tmp_path / "staged")
     monkeypatch.setattr(build_book, "CACHES", tmp_path / "caches")
     monkeypatch.setattr(build_book, "digest", lambda names: inputs.digest(names, tmp_path))
+    monkeypatch.setattr(build_book, "execution_key", lambda: inputs.execution_key(tmp_path))
     return tmp_path
 
 
@@ -110,7 +111,7 @@ def test_only_outputs_of_this_package_are_kept(
     monkeypatch: pytest.MonkeyPatch, workshop: Path
 ) -> None:
     pretend_build(monkeypatch, workshop / "staged", "good", status=0)
-    key = build_book.digest(inputs.EXECUTION_INPUTS)[:16]
+    key = build_book.execution_key()
     (workshop / "caches" / key).mkdir(parents=True)
     (workshop / "caches" / "old").mkdir()
     assert build_book.build() == 0
@@ -128,6 +129,33 @@ def test_the_digest_sees_names_and_bytes_and_nothing_else(tmp_path: Path) -> Non
     second = inputs.digest(["package"], tmp_path)
     (package / "a.py").rename(package / "b.py")
     assert len({first, second, inputs.digest(["package"], tmp_path)}) == 3
+
+
+def test_a_hint_of_a_check_lets_no_chapter_run_again(tmp_path: Path) -> None:
+    def key_after(name: str) -> str:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("changed")
+        return inputs.execution_key(tmp_path)
+
+    run_by_chapters = [
+        "transformer_ref/attention.py",
+        "transformer_ref/plotting.py",
+        "transformer_ref/experiments/depth.py",
+        "transformer_ref/assets/depth/results.json",
+        "requirements.lock",
+    ]
+    keys = [key_after(name) for name in run_by_chapters]
+    assert len(set(keys)) == len(keys)
+    for name in ("transformer_ref/checks/attention_mistakes.py", "book/attention.ipynb"):
+        assert key_after(name) == keys[-1]
+
+
+def test_no_chapter_imports_the_checks() -> None:
+    for chapter in (inputs.ROOT / "book").glob("*.ipynb"):
+        for cell in nbformat.read(chapter, as_version=4).cells:
+            if cell.cell_type == "code":
+                assert "transformer_ref.checks" not in cell.source, f"{chapter.name}: {cell.id}"
 
 
 def test_chapters_are_executed_ahead_and_kept(
