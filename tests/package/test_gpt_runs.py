@@ -10,6 +10,7 @@ import torch
 from transformer_ref.experiments import gpt
 from transformer_ref.experiments.capstone.systems import small_speller
 from transformer_ref.experiments.results import load_results
+from transformer_ref.masks import padding_mask
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +89,34 @@ def test_both_spellers_have_the_parameters_of_the_capstone_s() -> None:
     ours = gpt.DecoderOnly()
     sizes = [sum(weight.numel() for weight in model.parameters()) for model in (ours, theirs)]
     assert sizes[0] == pytest.approx(sizes[1], rel=0.02)
+
+
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_who_feels_whom_is_what_the_mask_says(both_ways: bool) -> None:
+    model = gpt.DecoderOnly(both_ways).eval()
+    src, tgt_in = torch.tensor([[5, 6, 7]]), torch.tensor([[1, 20]])
+    felt = [gpt.letters_felt(model, src, tgt_in, place) for place in range(5)]
+    letters = [[0, 1, 2]] * 3 if both_ways else [[0], [0, 1], [0, 1, 2]]
+    assert felt == [*letters, [0, 1, 2, 3], [0, 1, 2, 3, 4]]
+
+
+def test_states_of_letters_stay_when_one_is_added_unless_all_see_all() -> None:
+    for both_ways in (False, True):
+        model = gpt.DecoderOnly(both_ways)
+        short, longer = (gpt.letter_states(model, word) for word in ("night", "nights"))
+        assert (len(short), len(longer)) == (5, 6)
+        assert torch.allclose(short, longer[:5], atol=1e-5) is not both_ways
+
+
+def test_a_squeezed_memory_is_one_vector_of_the_real_letters() -> None:
+    model = small_speller().eval()
+    src = torch.tensor([[5, 6, 7, 0, 0], [8, 9, 10, 11, 12]])
+    memory = model.encode(src, padding_mask(src, 0))
+    wanted = {"mean": memory[0, :3].mean(dim=0), "last": memory[0, 2]}
+    for way, vector in wanted.items():
+        squeezed = gpt.Squeezed(model, way).encode(src, padding_mask(src, 0))
+        assert squeezed.shape == memory.shape
+        torch.testing.assert_close(squeezed[0], vector.expand(5, -1))
 
 
 def test_the_committed_results_are_those_of_the_script() -> None:

@@ -35,6 +35,39 @@ def test_both_models_differ_only_in_what_the_decoder_sees() -> None:
     assert looking.weights.sum(dim=-1).detach().numpy() == pytest.approx(1.0, abs=1e-5)
 
 
+def test_products_are_counted_on_the_longest_and_the_shortest_way() -> None:
+    a, b = (torch.randn(3, 3, requires_grad=True) for _ in range(2))
+    one = a @ b
+    assert sequences.products_on_the_way(one.relu()) == 1
+    both = one @ b + a  # two products, or none
+    assert sequences.products_on_the_way(both) == 2
+    assert sequences.products_on_the_way(both, pick=min) == 0
+
+
+def test_the_open_gate_is_the_one_that_forgets() -> None:
+    """With everything remembered and nothing new let in, the cell stays what it was."""
+    lstm = torch.nn.LSTM(4, 4, batch_first=True)
+    for weight in lstm.parameters():
+        torch.nn.init.zeros_(weight)
+    sequences.open_forget_gate(lstm, bias=50.0)
+    cell = torch.randn(1, 1, 4)
+    _, (_, after) = lstm(torch.randn(1, 20, 4), (torch.zeros(1, 1, 4), cell))
+    torch.testing.assert_close(after, cell)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "LSTM, open gate", "attention"])
+def test_gradients_are_those_of_the_last_output_with_the_last_token_first(kind: str) -> None:
+    by_distance = sequences.gradient_by_distance(kind, 12)
+    assert by_distance.shape == (12,)
+    if kind != "attention":
+        assert by_distance[0] > by_distance[-1], "the chain loses some on the way"
+
+
+def test_attention_learns_to_recall_what_is_near_and_far() -> None:
+    assert sequences.recall_first("attention", 5, steps=60) > 0.9
+    assert sequences.recall_first("attention", 5, steps=0) < 0.4
+
+
 def test_the_committed_results_are_those_of_the_script() -> None:
     results = load_results("sequences")
     assert results["lengths"] == list(sequences.LENGTHS)

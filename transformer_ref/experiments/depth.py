@@ -1,21 +1,31 @@
-"""Finding what followed, with one layer and with several; for longer: ``make depth``.
+"""Finding what followed, with one layer and with several; what layers hold and what they cost.
 
 The chapter trains models of one, two and three layers for seconds, on a task of two steps.
-The longer runs have more seeds, more time and width for the single layer, and a task that takes a
+``make depth`` has more seeds, more time and width for the single layer, and a task that takes a
 step more. About six minutes on one core.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode
 
+from transformer_ref.attention import record_attention
+from transformer_ref.batching import Example, pad_batch
+from transformer_ref.data import load_cmudict
 from transformer_ref.experiments.results import write_results
+from transformer_ref.experiments.sequences import products_on_the_way
+from transformer_ref.g2p import Speller, make_examples
 from transformer_ref.gpt import GPT, GPTConfig
+from transformer_ref.masks import causal_mask
+from transformer_ref.model import Transformer
+from transformer_ref.training import split_target
 
 SYMBOLS, LENGTH = 12, 24
 NOT_ASKED = -100  # what cross_entropy leaves out
@@ -25,6 +35,8 @@ LAYERS, LAYERS_FOR_TWO = (1, 2, 3), (1, 2, 3, 4)
 WIDTHS, STEPS = (48, 96), (120, 500, 2000, 8000)
 STEPS_FOR_TWO, STEPS_ALONE = 600, 1500
 BATCH, PEAK, WARM_UP = 64, 0.006, 20
+
+COST_LENGTH, COST_SYMBOLS = 128, 64
 
 
 def recall_batch(count: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -91,6 +103,149 @@ def train_reader(
         optimizer.step()
         shares.append(share_right(logits, labels))
     return model, torch.tensor(shares).view(-1, 10).mean(dim=1)
+
+
+def share_without(model: GPT, layer: int, forbidden: Tensor, ids: Tensor, labels: Tensor) -> float:
+    """What is right where one layer may not look at some keys.
+
+    Args:
+        model: a trained reader.
+        layer: whose attention is restricted.
+        forbidden: (B, T, T) bool, the keys that each query may not see.
+        ids: (B, T).
+        labels: (B, T).
+    """
+    mask = causal_mask(ids.shape[1]) & ~forbidden[:, None]
+
+    def change_mask(module: nn.Module, args: Any, kwargs: Any) -> Any:
+        return (*args[:3], mask), {**kwargs, "is_causal": False}
+
+    attention = model.get_submodule(f"layers.{layer}.self_attention")
+    handle = attention.register_forward_pre_hook(change_mask, with_kwargs=True)
+    with torch.inference_mode():
+        share = share_right(model(ids), labels)
+    handle.remove()
+    return share
+
+
+def decoder_states(model: Transformer, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
+    """Collect what enters the decoder and what each of its layers writes, with true inputs.
+
+    Args:
+        model: reads letters and says phonemes, with padding 0.
+        examples: N phonemes and ends in all.
+
+    Returns:
+        The states (layers + 1, N, D) and the right phonemes (N,); the shortest words come first.
+    """
+    examples = sorted(examples, key=lambda example: len(example[0]))
+    # Like lengths together: little padding.
+    batches = [examples[start : start + 128] for start in range(0, len(examples), 128)]
+    states, labels = zip(*(_states_of_batch(model, batch) for batch in batches), strict=True)
+    return torch.cat(states, dim=1), torch.cat(labels)
+
+
+def _states_of_batch(model: Transformer, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
+    source = pad_batch([letters for letters, _ in examples], pad_id=0)
+    target = pad_batch([spoken for _, spoken in examples], pad_id=0)
+    inputs, labels = split_target(target)
+    states: list[Tensor] = []
+
+    def record(module: nn.Module, args: Any, output: Tensor) -> None:
+        if not states:
+            states.append(args[0])  # what enters the first layer
+        states.append(output)
+
+    handles = [layer.register_forward_hook(record) for layer in model.decoder.layers]
+    with torch.no_grad():
+        model(source, inputs)
+    for handle in handles:
+        handle.remove()
+    real = labels != 0
+    return torch.stack(states)[:, real], labels[real]
+
+
+def share_named(logits: Tensor, labels: Tensor) -> float:
+    """The share of labels (N,) that get the largest logit (N, V)."""
+    return (logits.argmax(dim=-1) == labels).float().mean().item()
+
+
+def train_probe(states: Tensor, labels: Tensor) -> nn.Linear:
+    """Train a linear reader of phonemes: states (N, D), labels (N,)."""
+    torch.manual_seed(0)
+    probe = nn.Linear(states.shape[1], len(Speller.phonemes))
+    optimizer = torch.optim.Adam(probe.parameters(), lr=0.01)
+    for _ in range(5):
+        for rows in torch.randperm(len(states)).split(256):
+            loss = F.cross_entropy(probe(states[rows]), labels[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return probe
+
+
+def probe_all(model: Transformer) -> list[float]:
+    """Train a probe after each layer on words of train; the share that it names of dev."""
+    known, known_labels = decoder_states(model, make_examples(load_cmudict("train")[::40]))
+    unseen, labels = decoder_states(model, make_examples(load_cmudict("dev")))
+    known, unseen = (F.layer_norm(x, x.shape[-1:]) for x in (known, unseen))
+    shares = []
+    for here, there in zip(known, unseen, strict=True):
+        probe = train_probe(here, known_labels)
+        with torch.no_grad():
+            shares.append(share_named(probe(there), labels))
+    return shares
+
+
+def new_stack(num_layers: int, d_model: int) -> GPT:
+    """A GPT of this shape, to see what its layers cost."""
+    torch.manual_seed(0)
+    sizes: dict[str, Any] = {"num_heads": 4, "d_ff": 4 * d_model, "max_len": COST_LENGTH}
+    return GPT(GPTConfig(COST_SYMBOLS, d_model, num_layers=num_layers, dropout=0.0, **sizes))
+
+
+def kept_for_gradient(model: nn.Module, ids: Tensor) -> float:
+    """MiB that a pass keeps for the gradient, without the parameters."""
+    own = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
+    sizes: dict[int, int] = {}
+
+    def note(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            sizes[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        output = model(ids)  # held until the end: what it keeps must not be given back
+    total = sum(sizes.values()) / 2**20
+    del output
+    return total
+
+
+def costs(num_layers: int, d_model: int) -> dict[str, float]:
+    """What a stack costs for one sequence, and for each token in the cache; by what is counted."""
+    model, ids = new_stack(num_layers, d_model), torch.randint(COST_SYMBOLS, (1, COST_LENGTH))
+    with FlopCounterMode(display=False) as counter, record_attention(model):
+        logits = model(ids)
+    return {
+        "parameters, millions": sum(weight.numel() for weight in model.layers.parameters()) / 1e6,
+        "operations, billions": counter.get_total_flops() / 1e9,
+        "kept, MiB": kept_for_gradient(model, ids),
+        "products in a row": products_on_the_way(logits),
+        "cache, numbers a token": 2 * num_layers * d_model,
+    }
+
+
+def milliseconds(num_layers: int, d_model: int, batch: int, length: int) -> float:
+    """Processor time of a pass, the least of twelve."""
+    model = new_stack(num_layers, d_model)
+    ids, times = torch.randint(COST_SYMBOLS, (batch, length)), []
+    with torch.inference_mode():
+        for _ in range(12):
+            start = time.process_time()
+            model(ids)
+            times.append(time.process_time() - start)
+    return 1000 * min(times)
 
 
 def seeds_run(layers: int, seeds: Sequence[int] = TEN_SEEDS) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,7 @@ from transformer_ref.experiments.results import kept, write_results
 from transformer_ref.g2p import MAX_LEN, Speller
 from transformer_ref.gpt import GPT, GPTConfig, generate
 from transformer_ref.masks import causal_mask
+from transformer_ref.model import Transformer
 from transformer_ref.tokenizers import BPETokenizer
 
 LETTERS, PHONEMES = Speller.letters, Speller.phonemes
@@ -232,6 +233,65 @@ class DecoderOnly(nn.Module):
             x = layer(x, mask)
         logits: Tensor = self.gpt.output_proj(self.gpt.norm(x))
         return logits
+
+
+def letters_felt(speller: DecoderOnly, src: Tensor, tgt_in: Tensor, place: int) -> list[int]:
+    """Which places of the joined row of src (1, S) and tgt_in (1, T) one place feels at the top."""
+    seen: dict[str, Tensor] = {}
+
+    def read_from_here(module: nn.Module, args: Any, x: Tensor) -> Tensor:
+        seen["x"] = x.detach().requires_grad_()
+        return seen["x"]
+
+    def note_the_top(module: nn.Module, args: Any, x: Tensor) -> None:
+        seen["top"] = x
+
+    handles = [
+        speller.gpt.embedding.register_forward_hook(read_from_here),
+        speller.gpt.layers[-1].register_forward_hook(note_the_top),
+    ]
+    speller(src, tgt_in)
+    for handle in handles:
+        handle.remove()
+    (gradient,) = torch.autograd.grad(seen["top"][0, place].sum(), seen["x"])
+    return [i for i, size in enumerate(gradient[0].norm(dim=-1)) if size > 0]
+
+
+def letter_states(speller: DecoderOnly, word: str) -> Tensor:
+    """What the last layer keeps of each letter: (letters, D)."""
+    kept_states: list[Tensor] = []
+    handle = speller.gpt.layers[-1].register_forward_hook(
+        lambda module, args, x: kept_states.append(x)
+    )
+    with torch.inference_mode():
+        speller.eval()(torch.tensor([LETTERS.encode(word)]), torch.tensor([[PHONEMES.bos_id]]))
+    handle.remove()
+    return kept_states[0][0, : len(word)]
+
+
+class Squeezed(Transformer):
+    """Hands the decoder one vector, whatever the length of the word.
+
+    Args:
+        model: whose weights it has.
+        way: "mean" of the memory, or "last" of its vectors.
+    """
+
+    def __init__(self, model: Transformer, way: Literal["mean", "last"]) -> None:
+        super().__init__(model.config)
+        self.load_state_dict(model.state_dict())
+        self.way = way
+        self.eval()
+
+    def encode(self, src: Tensor, src_mask: Tensor | None = None, **options: Any) -> Tensor:
+        """Read (B, S) ids: a memory (B, S, D) whose vectors are all the same in a row."""
+        memory = super().encode(src, src_mask, **options)
+        real = (src != self.config.pad_id)[:, :, None]
+        if self.way == "mean":
+            one = (memory * real).sum(dim=1) / real.sum(dim=1)
+        else:
+            one = memory[torch.arange(len(src)), real.sum(dim=1)[:, 0] - 1]
+        return one[:, None].expand_as(memory)
 
 
 def long_run(corpus: Corpus, steps: int = STEPS, every: int = EVERY) -> dict[str, Any]:
