@@ -24,7 +24,7 @@ from sphinx.util import logging
 
 import transformer_ref
 from tools.book_execution import execute_ahead
-from tools.inputs import execution_key
+from tools.inputs import execution_cache
 
 LOGGER = logging.getLogger(__name__)
 
@@ -48,13 +48,12 @@ Each answer is folded; open one after you have tried the task yourself.
 
 
 def name_execution_cache(app: Sphinx, config: Config) -> None:
-    """Key the cache of executed chapters on the package without its checks, and on the lock.
+    """Say where the outputs of executed chapters are.
 
-    The cache itself looks only at a notebook's cells, so it would keep outputs of an older package.
-    A changed key also makes Sphinx read all pages again, because it is part of the settings.
+    Another package is another folder, which also makes Sphinx read all pages again, because it is
+    part of the settings.
     """
-    key = execution_key()
-    config.nb_execution_cache_path = str(app.outdir.parent / ".jupyter_cache" / key)
+    config.nb_execution_cache_path = str(execution_cache(app.outdir.parent))
 
 
 def switch_repository_links(app: Sphinx, config: Config) -> None:

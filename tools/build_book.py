@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.inputs import ROOT, SITE_INPUTS, digest, execution_key
+from tools.inputs import ROOT, SITE_INPUTS, digest, execution_cache
 from tools.notebooks import EXECUTION_ENVIRONMENT
 
 SITE = ROOT / "_build" / "html"
@@ -23,7 +23,6 @@ SITE = ROOT / "_build" / "html"
 # so that Sphinx reads and executes only what changed.
 WORKSHOP = ROOT / "_build" / "workshop"
 STAGED = WORKSHOP / "_build" / "html"
-CACHES = WORKSHOP / "_build" / ".jupyter_cache"
 STAMP = "inputs.sha256"
 
 
@@ -90,9 +89,9 @@ def publish(inputs: str) -> None:
 
 def drop_old_caches() -> None:
     """Remove the outputs of chapters that were executed with an earlier package or lock."""
-    key = execution_key()
-    for cache in CACHES.glob("*"):
-        if cache.name != key:
+    current = execution_cache(STAGED.parent)
+    for cache in current.parent.glob("*"):
+        if cache != current:
             shutil.rmtree(cache)
 
 

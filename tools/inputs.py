@@ -52,15 +52,6 @@ def input_files(names: Iterable[str], root: Path = ROOT) -> list[Path]:
     )
 
 
-def execution_key(root: Path = ROOT) -> str:
-    """Name the cache of executed chapters: 16 characters that change with what chapters run.
-
-    Args:
-        root: the root of the repository.
-    """
-    return digest(EXECUTION_INPUTS, root, without=NOT_IN_CHAPTERS)[:16]
-
-
 def digest(names: Iterable[str], root: Path = ROOT, without: Iterable[str] = ()) -> str:
     """Hash the names and the contents of the files that `names` hold.
 
@@ -80,3 +71,17 @@ def digest(names: Iterable[str], root: Path = ROOT, without: Iterable[str] = ())
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         total.update(f"{path.relative_to(root).as_posix()}\0{content}\n".encode())
     return total.hexdigest()
+
+
+def execution_cache(build: Path, root: Path = ROOT) -> Path:
+    """Return where a build folder keeps the outputs of chapters.
+
+    The cache itself looks only at a notebook's cells, so it would keep outputs of an older package:
+    each package and lock has a folder of its own.
+
+    Args:
+        build: the folder.
+        root: the root of the repository.
+    """
+    key = digest(EXECUTION_INPUTS, root, without=NOT_IN_CHAPTERS)[:16]
+    return build / ".jupyter_cache" / key

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools import chromium
+from tools import build_book, chromium
 from tools.notebooks import CELL_TIMEOUT, EXECUTION_ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,6 +63,9 @@ ONE_THREAD = {"MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 LINES_OF_CHECKS = ("--cov=transformer_ref/checks", "--cov-config=tests/checks/coverage.toml")
 NBVAL = ("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}")
 
+# What nbval has run is what the next stage puts on the pages.
+KEPT_FOR_THE_BOOK = ("-p", "tools.keep_executed", f"--keep-executed={build_book.STAGED.parent}")
+
 LINT = Stage(
     "lint",
     (
@@ -80,7 +83,11 @@ STAGES = (
     Stage("joeynmt", ((*PYTEST, "tests/joeynmt"),)),
     Stage("checks", ((*PYTEST, *SPREAD, "tests/checks", *LINES_OF_CHECKS),), ONE_THREAD),
     Stage("exercises", ((*PYTEST, "tests/notebooks"),)),
-    Stage("notebooks", ((*PYTEST, *BY_FILE, *NBVAL, "book", "solutions"),), EXECUTION_ENVIRONMENT),
+    Stage(
+        "notebooks",
+        ((*PYTEST, *BY_FILE, *NBVAL, *KEPT_FOR_THE_BOOK, "book", "solutions"),),
+        EXECUTION_ENVIRONMENT,
+    ),
     Stage("book", (("-m", "tools.build_book"),)),
     Stage("site", ((*PYTEST, "tests/site", "-m", "not browser"),)),
     Stage("browser", ((*PYTEST, "tests/site", "-m", "browser"),), browser=True),

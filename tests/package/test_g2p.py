@@ -45,7 +45,7 @@ def test_the_committed_model_is_good_and_small(results):
 
 def test_the_results_file_says_what_it_was_measured_on(results, speller):
     assert results["data"]["sha256"] == hashlib.sha256(CMUDICT_PATH.read_bytes()).hexdigest()
-    # Fields that were added since have their defaults, which keep what was done before.
+    # Fields that were added since have their defaults.
     assert TransformerConfig(**results["model"]) == MODEL_CONFIG == speller.model.config
     training = results["training"] | {"betas": tuple(results["training"]["betas"])}
     assert TrainingConfig(**training) == TRAINING_CONFIG

@@ -27,9 +27,7 @@ def workshop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(build_book, "ROOT", tmp_path)
     monkeypatch.setattr(build_book, "SITE", tmp_path / "_build/html")
     monkeypatch.setattr(build_book, "STAGED", tmp_path / "staged")
-    monkeypatch.setattr(build_book, "CACHES", tmp_path / "caches")
     monkeypatch.setattr(build_book, "digest", lambda names: inputs.digest(names, tmp_path))
-    monkeypatch.setattr(build_book, "execution_key", lambda: inputs.execution_key(tmp_path))
     return tmp_path
 
 
@@ -111,11 +109,42 @@ def test_only_outputs_of_this_package_are_kept(
     monkeypatch: pytest.MonkeyPatch, workshop: Path
 ) -> None:
     pretend_build(monkeypatch, workshop / "staged", "good", status=0)
-    key = build_book.execution_key()
-    (workshop / "caches" / key).mkdir(parents=True)
-    (workshop / "caches" / "old").mkdir()
+    current = inputs.execution_cache(workshop)
+    old = current.with_name("old")
+    for cache in (current, old):
+        cache.mkdir(parents=True)
     assert build_book.build() == 0
-    assert [cache.name for cache in (workshop / "caches").iterdir()] == [key]
+    assert (current.exists(), old.exists()) == (True, False)
+
+
+def test_what_nbval_has_run_is_not_run_again(tmp_path: Path) -> None:
+    """A notebook of which a cell fails is not kept."""
+    figure = 'display({"image/png": "aQ==", "text/plain": "a figure"}, raw=True)'
+    drawn = new_output("display_data", {"text/plain": "a figure"})
+    notebooks = {}
+    for name, printed in (("right", "1"), ("wrong", "2")):
+        stored = new_output("stream", text=f"{printed}\n")
+        cells = [
+            new_code_cell(f"x = 1  # {name}", execution_count=1),
+            new_code_cell("print(x)", execution_count=2, outputs=[stored]),
+            new_code_cell(figure, execution_count=3, outputs=[drawn]),
+        ]
+        notebooks[name] = new_notebook(cells=cells)
+        nbformat.write(notebooks[name], tmp_path / f"{name}.ipynb")
+    plug_ins = ("-p", "tools.keep_executed", "--nbval", "--nbval-current-env")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *plug_ins, f"--keep-executed={tmp_path}", str(tmp_path)],
+        cwd=build_book.ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert "1 failed, 5 passed" in done.stdout
+    cache = get_cache(inputs.execution_cache(tmp_path))
+    with pytest.raises(KeyError):
+        cache.match_cache_notebook(notebooks["wrong"])
+    _, kept = cache.merge_match_into_notebook(notebooks["right"])
+    assert kept.cells[1].outputs[0].text == "1\n"
+    assert kept.cells[2].outputs[0].data["image/png"] == "aQ=="
 
 
 def test_the_digest_sees_names_and_bytes_and_nothing_else(tmp_path: Path) -> None:
@@ -136,7 +165,7 @@ def test_a_hint_of_a_check_lets_no_chapter_run_again(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("changed")
-        return inputs.execution_key(tmp_path)
+        return inputs.execution_cache(tmp_path, tmp_path).name
 
     run_by_chapters = [
         "transformer_ref/attention.py",
@@ -158,9 +187,7 @@ def test_no_chapter_imports_the_checks() -> None:
                 assert "transformer_ref.checks" not in cell.source, f"{chapter.name}: {cell.id}"
 
 
-def test_chapters_are_executed_ahead_and_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_chapters_are_executed_ahead_and_kept(tmp_path: Path) -> None:
     """One that fails is not kept: myst-nb then tells what is wrong with it."""
     sources = {"book/works": "print(6 * 7)", "book/fails": "1 / 0", "solutions/not": "print(1)"}
     for name, source in sources.items():
@@ -177,8 +204,9 @@ def test_chapters_are_executed_ahead_and_kept(
     _, merged = get_cache(str(tmp_path)).merge_match_into_notebook(chapter)
     assert merged.cells[0].outputs[0].text == "42\n"
 
-    monkeypatch.setattr(book_execution, "NotebookClient", lambda *_, **__: pytest.fail("run"))
     book_execution.execute_ahead(app, env, ["book/works"])
+    (record,) = get_cache(str(tmp_path)).list_cache_records()
+    assert (record.pk, record.created) == (kept[0].pk, kept[0].created)
 
 
 @pytest.fixture
