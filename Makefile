@@ -75,25 +75,25 @@ bench: $(READY) ## measure speed against peers and write the results
 	@$(RUN) -m benchmarks $(ARGS)
 
 multi30k: $(READY) ## train German to English for an hour and write the scores (DATA=folder)
-	@$(RUN) -m benchmarks.multi30k $(if $(DATA),--data "$(DATA)") $(ARGS)
+	@$(RUN) -m transformer_ref.experiments.capstone.multi30k $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 one-core: $(READY) ## time attention, an LSTM and the fused kernel on one core for half a minute
-	@$(RUN) -m benchmarks.one_core
+	@$(RUN) -m transformer_ref.experiments.attention
 
 sequences: $(READY) ## train the copying models of the chapter on sequences for five minutes
-	@$(RUN) -m benchmarks.sequences
+	@$(RUN) -m transformer_ref.experiments.sequences
 
 broken-runs: $(READY) ## train with five mistakes and without warm-up for seven minutes
-	@$(RUN) -m benchmarks.broken_runs
+	@$(RUN) -m transformer_ref.experiments.training
 
 depth: $(READY) ## train the readers of the chapter on depth for six minutes
-	@$(RUN) -m benchmarks.depth
+	@$(RUN) -m transformer_ref.experiments.depth
 
 gpt: $(READY) ## train the models of the chapter on GPT for half an hour
-	@$(RUN) -m benchmarks.gpt
+	@$(RUN) -m transformer_ref.experiments.gpt
 
 capstone: $(READY) ## train the baselines and ablations of the capstone for an hour (ARGS=--jobs=2)
-	@$(RUN) -m benchmarks.capstone $(ARGS)
+	@$(RUN) -m transformer_ref.experiments.capstone.ablations $(ARGS)
 
 grader-report: $(READY) ## print how often the checks are wrong, task by task
 	@$(RUN) -m transformer_ref.checks.report $(ARGS)

@@ -17,13 +17,14 @@ import torch
 from benchmarks import report
 from benchmarks.cases import CASES
 from benchmarks.rows import Row, Setting, not_measured
+from transformer_ref.experiments import results
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write and print; the status is 1 if a figure is not what is asked."""
     options = parse(arguments)
     torch.set_num_threads(1)
-    conditions = report.conditions()
+    conditions = results.conditions(("transformers", "gensim"))
     old, new = report.read(options.output), []
     for name in options.only:
         for row in measure(name, options):

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import multi30k as multi30k_run
 from benchmarks.decoding import Job, greedy, require_complete
 from benchmarks.models import describe, never_ending, random_ids, sizes
 from benchmarks.rows import Asked, Row, Setting, measured, not_measured
 from benchmarks.timing import repeated, seconds
 from transformer_ref import Transformer, TransformerConfig
+from transformer_ref.experiments.capstone import multi30k as multi30k_run
 from transformer_ref.training import Trainer, TrainingConfig
 
 CONFIGS = tuple(sizes(d_model, 6, 8000) for d_model in (512, 1024))

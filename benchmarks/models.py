@@ -8,7 +8,7 @@ import torch
 import transformers
 from transformers import MarianConfig, MarianMTModel
 
-from tests.package.huggingface_parity import copy_model, marian_order
+from benchmarks.peers.huggingface import copy_model, marian_order
 from transformer_ref import Transformer, TransformerConfig
 
 PAD, BOS, EOS = 0, 1, 2

@@ -2,51 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import platform
 from collections.abc import Iterable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-
-import torch
 
 from benchmarks import scaling
 from benchmarks.rows import TIME_RATIO, Row
 from transformer_ref.files import write_json, write_text
 
-PEERS = ("transformers", "gensim")
 FIGURE = "throughput.svg"
-
-
-def processor_name() -> str:
-    """The name of the processor, as Linux has it, else as Python has it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
-
-
-def conditions() -> dict[str, str | int]:
-    """Say when, on what machine and with what versions something was measured."""
-    gpu = {"gpu": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}
-    versions = {}
-    for name in PEERS:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "processor": processor_name(),
-        "threads": torch.get_num_threads(),
-        **gpu,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        **versions,
-    }
 
 
 def merge(old: Iterable[Row], new: Iterable[Row], order: Sequence[str]) -> list[Row]:

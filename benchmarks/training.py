@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.models import describe, random_ids, sizes
+from benchmarks.peers.pytorch import TorchTransformer, copy_weights
 from benchmarks.rows import Asked, Row, Setting, measured, not_measured
 from benchmarks.timing import compare
-from tests.package.torch_parity import TorchTransformer, copy_weights
 from transformer_ref import Transformer
 from transformer_ref.device import has_bfloat16
 from transformer_ref.settings import read_settings

@@ -1,20 +1,14 @@
-"""The longer runs of the chapter on depth: made by its own code, on the task that it names."""
+"""The task of the chapter on depth, and the longer runs on it."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-import pytest
 import torch
 
-from benchmarks import depth
-from benchmarks.chapters import chapter_code
-
-
-@pytest.fixture(scope="module")
-def code() -> dict[str, Any]:
-    return chapter_code(depth.CHAPTER, depth.CELLS)
+from transformer_ref.data import load_cmudict
+from transformer_ref.experiments import depth
+from transformer_ref.experiments.results import load_results
+from transformer_ref.g2p import MODEL_CONFIG, make_examples
+from transformer_ref.model import Transformer
 
 
 def what_followed(ids: list[int], place: int) -> int | None:
@@ -25,33 +19,91 @@ def what_followed(ids: list[int], place: int) -> int | None:
     return None
 
 
-def test_the_labels_are_what_followed_once_and_twice(code: dict[str, Any]) -> None:
+def test_the_labels_are_what_followed_once_and_twice() -> None:
     torch.manual_seed(1)
-    ids, labels, answer_at = code["recall_batch"](20)
-    second = code["second_step"](labels, answer_at)
-    assert (second != code["NOT_ASKED"]).any()
+    ids, labels, answer_at = depth.recall_batch(20)
+    second = depth.second_step(labels, answer_at)
+    assert (second != depth.NOT_ASKED).any()
     for row, first_row, second_row in zip(
         *map(torch.Tensor.tolist, (ids, labels, second)), strict=True
     ):
-        assert sorted(row) == sorted(2 * list(range(code["SYMBOLS"])))
+        assert sorted(row) == sorted(2 * list(range(depth.SYMBOLS)))
         for place, (first, then) in enumerate(zip(first_row, second_row, strict=True)):
             found = what_followed(row, place)
-            assert first == (code["NOT_ASKED"] if found is None else row[found])
+            assert first == (depth.NOT_ASKED if found is None else row[found])
             again = None if found is None else what_followed(row, found)
-            assert then == (code["NOT_ASKED"] if again is None else row[again])
+            assert then == (depth.NOT_ASKED if again is None else row[again])
 
 
-def test_a_run_has_a_number_for_each_step_asked_and_is_the_same_again(code: dict[str, Any]) -> None:
-    both = [depth.two_step_run(1, 0, 12, code) for _ in range(2)]
+def test_a_run_has_a_number_for_each_step_asked_and_is_the_same_again() -> None:
+    both = [depth.two_step_run(1, 0, 12) for _ in range(2)]
     assert both[0] == both[1]
     assert len(both[0]) == 2
-    assert len(depth.two_step_run(1, 0, 12, code, first_too=False)) == 1
-    widths = depth.width_run(8, code, steps=(10, 20))
+    assert len(depth.two_step_run(1, 0, 12, first_too=False)) == 1
+    widths = depth.width_run(8, steps=(10, 20))
     assert len(widths["right"]) == 2
 
 
+def test_a_key_that_is_forbidden_is_not_seen() -> None:
+    torch.manual_seed(0)
+    model, (ids, labels, _) = depth.new_reader(1).eval(), depth.recall_batch(8)
+    nothing = torch.zeros(8, depth.LENGTH, depth.LENGTH, dtype=torch.bool)
+    plain = depth.share_right(model(ids), labels)
+    assert depth.share_without(model, 0, nothing, ids, labels) == plain
+
+    forbidden = nothing.clone()
+    forbidden[:, :, :2] = True  # then only the two first themselves may still differ
+    forbidden[:, [0, 1], [0, 1]] = False
+    seen: list[torch.Tensor] = []
+    model.output_proj.register_forward_hook(lambda module, args, logits: seen.append(logits))
+    for tokens in (ids, torch.cat([ids[:, [1, 0]], ids[:, 2:]], dim=1)):
+        depth.share_without(model, 0, forbidden, tokens, labels)
+    torch.testing.assert_close(seen[0][:, 2:], seen[1][:, 2:])
+
+
+def test_the_last_state_of_the_decoder_is_what_the_output_layer_reads() -> None:
+    torch.manual_seed(0)
+    model = Transformer(MODEL_CONFIG).eval()
+    examples = make_examples(load_cmudict("dev")[:5])
+    states, labels = depth.decoder_states(model, examples)
+    assert states.shape == (4, len(labels), MODEL_CONFIG.d_model)
+    by_length = sorted(examples, key=lambda example: len(example[0]))
+    expected, asked = [], []
+    for source, target in by_length:
+        inputs = torch.tensor([target[:-1]])
+        expected.append(model(torch.tensor([source]), inputs)[0])
+        asked += target[1:]
+    read = model.output_proj(model.decoder.norm(states[-1]))
+    torch.testing.assert_close(read, torch.cat(expected), atol=1e-4, rtol=1e-4)
+    assert labels.tolist() == asked
+
+
+def test_a_probe_reads_what_is_linear() -> None:
+    torch.manual_seed(0)
+    labels = torch.randint(40, (3000,))
+    states = torch.randn(40, 64)[labels] + 0.1 * torch.randn(3000, 64)
+    probe = depth.train_probe(states, labels)
+    assert depth.share_named(probe(states), labels) > 0.99
+
+
+def test_costs_are_those_of_the_formulas() -> None:
+    layers, size, length = 2, 32, depth.COST_LENGTH
+    found = depth.costs(layers, size)
+    assert found["parameters, millions"] == layers * (12 * size**2 + 13 * size) / 1e6
+    attention = 4 * length * size**2 * 2 + 2 * length**2 * size * 2
+    feed_forward = 8 * length * size**2 * 2
+    output = depth.COST_SYMBOLS * size * length * 2
+    operations = layers * (attention + feed_forward) + output
+    assert found["operations, billions"] == operations / 1e9
+    assert found["products in a row"] == 6 * layers + 1  # value, weights, out; or query, scores
+    assert found["cache, numbers a token"] == 2 * layers * size
+    wider = depth.costs(2 * layers, size)
+    assert 1.8 < wider["kept, MiB"] / found["kept, MiB"] < 2
+    assert depth.milliseconds(1, 8, 1, 1) > 0
+
+
 def test_the_committed_results_are_those_of_the_script() -> None:
-    results = json.loads(depth.RESULTS.read_text(encoding="utf-8"))
+    results = load_results("depth")
     assert results["steps"] == list(depth.STEPS)
     assert [run["layers"] for run in results["seeds"]] == list(depth.LAYERS)
     assert [run["d_model"] for run in results["widths"]] == list(depth.WIDTHS)

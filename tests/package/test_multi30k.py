@@ -8,8 +8,8 @@ from dataclasses import asdict
 import pytest
 import torch
 
-from benchmarks import multi30k
 from transformer_ref.data import load_multi30k
+from transformer_ref.experiments.capstone import multi30k
 from transformer_ref.translation import Translator
 
 GERMAN = "Zwei Hunde spielen.\n  Ein Mädchen\u2028lacht. \nGrün\n"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import one_core
+from transformer_ref.experiments import attention as one_core
+from transformer_ref.experiments.results import load_results
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,7 +27,7 @@ def test_two_ways_to_the_same_attention_are_compared() -> None:
 
 
 def test_the_committed_times_name_their_machine() -> None:
-    results = json.loads(one_core.RESULTS.read_text(encoding="utf-8"))
+    results = load_results("one_core")
     assert results["lengths"] == list(one_core.LENGTHS)
     assert {"processor", "threads", "torch", "date"} <= set(results["conditions"])
     assert results["conditions"]["threads"] == 1

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from benchmarks.peers.pytorch import TorchTransformer, assert_same_gradients, blocked, twins
 from tests.package.examples import (
     BATCH,
     D_FF,
@@ -23,7 +24,6 @@ from tests.package.examples import (
     small_batch,
     small_config,
 )
-from tests.package.torch_parity import TorchTransformer, assert_same_gradients, blocked, twins
 from transformer_ref import (
     DecoderLayer,
     EncoderLayer,

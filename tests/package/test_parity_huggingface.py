@@ -13,6 +13,7 @@ from transformers import M2M100Config, M2M100ForConditionalGeneration, MarianCon
 from transformers.models.m2m_100 import modeling_m2m_100 as m2m_100
 from transformers.models.marian import modeling_marian as marian
 
+from benchmarks.peers.huggingface import copy_layer, copy_model, marian_order, randomise
 from tests.package.examples import (
     BATCH,
     D_FF,
@@ -26,7 +27,6 @@ from tests.package.examples import (
     small_batch,
     small_config,
 )
-from tests.package.huggingface_parity import copy_layer, copy_model, marian_order, randomise
 from transformer_ref import (
     DecoderLayer,
     EncoderLayer,

@@ -160,6 +160,33 @@ def test_the_digest_sees_names_and_bytes_and_nothing_else(tmp_path: Path) -> Non
     assert len({first, second, inputs.digest(["package"], tmp_path)}) == 3
 
 
+def test_a_hint_of_a_check_lets_no_chapter_run_again(tmp_path: Path) -> None:
+    def key_after(name: str) -> str:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("changed")
+        return inputs.execution_cache(tmp_path, tmp_path).name
+
+    run_by_chapters = [
+        "transformer_ref/attention.py",
+        "transformer_ref/plotting.py",
+        "transformer_ref/experiments/depth.py",
+        "transformer_ref/assets/depth/results.json",
+        "requirements.lock",
+    ]
+    keys = [key_after(name) for name in run_by_chapters]
+    assert len(set(keys)) == len(keys)
+    for name in ("transformer_ref/checks/attention_mistakes.py", "book/attention.ipynb"):
+        assert key_after(name) == keys[-1]
+
+
+def test_no_chapter_imports_the_checks() -> None:
+    for chapter in (inputs.ROOT / "book").glob("*.ipynb"):
+        for cell in nbformat.read(chapter, as_version=4).cells:
+            if cell.cell_type == "code":
+                assert "transformer_ref.checks" not in cell.source, f"{chapter.name}: {cell.id}"
+
+
 def test_chapters_are_executed_ahead_and_kept(tmp_path: Path) -> None:
     """One that fails is not kept: myst-nb then tells what is wrong with it."""
     sources = {"book/works": "print(6 * 7)", "book/fails": "1 / 0", "solutions/not": "print(1)"}

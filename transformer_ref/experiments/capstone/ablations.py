@@ -1,9 +1,9 @@
 """Score the baselines and the ablations of the capstone: ``make capstone``.
 
 Every model is trained three times, with three seeds, on the whole training split by one recipe,
-and reads the words of dev and test. The code is the chapter's own, read from its cells.
-About an hour on one core; ``ARGS=--jobs=2`` uses two. A run that is done is kept in runs/chapters/,
-so that a second call goes on where the first one was stopped.
+and reads the words of dev and test.
+About an hour on one core; ``ARGS=--jobs=2`` uses two. A run that is done is kept in
+runs/experiments/, so that a second call goes on where the first one was stopped.
 """
 
 from __future__ import annotations
@@ -15,23 +15,18 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from benchmarks.chapters import chapter_code, kept, thinned
-from benchmarks.report import conditions
 from transformer_ref.data import Entry, Split, load_cmudict
-from transformer_ref.files import write_json
+from transformer_ref.experiments.capstone import counting, systems
+from transformer_ref.experiments.results import kept, thinned, write_results
 from transformer_ref.g2p import make_examples
+from transformer_ref.layers import Norm
 from transformer_ref.metrics import phoneme_error_rate, word_error_rate
-
-ROOT = Path(__file__).resolve().parent.parent
-CHAPTER = ROOT / "book" / "capstone.ipynb"
-RESULTS = ROOT / "transformer_ref" / "assets" / "capstone" / "results.json"
-CELLS = ("imports", "align", "most-frequent", "small-speller", "lstm", "taken-away")
+from transformer_ref.training import TrainingConfig
 
 SEEDS = (0, 1, 2)
 EVERY = 20  # losses are kept as means over so many steps
@@ -46,7 +41,7 @@ class System:
     name: str
     kind: str = "transformer"  # or "lstm"
     without: str | None = None
-    norm: str = "pre"
+    norm: Norm = "pre"
     warmup: int = 200
 
 
@@ -68,15 +63,12 @@ SYSTEMS = (
 LSTM_SIZES = {None: 156, "bottleneck": 152}  # as many parameters as the small Transformer
 
 
-def measure(
-    model: nn.Module, recipe: Any, code: Mapping[str, Any], limit: int | None = None
-) -> dict[str, Any]:
+def measure(model: nn.Module, recipe: TrainingConfig, limit: int | None = None) -> dict[str, Any]:
     """Train a model that maps (source, target so far) to logits, and score what it reads.
 
     Args:
         model: any such model; it is trained.
-        recipe: how, a ``TrainingConfig`` with the seed of the order of the words.
-        code: the names that the chapter's cells define.
+        recipe: how, with the seed of the order of the words.
         limit: use only so many words of each split, to try things out.
 
     Returns:
@@ -88,7 +80,8 @@ def measure(
     }
     words = [word for split in ("dev", "test") for word, _ in splits[split]]
     start = time.process_time()
-    losses, answers = code["train_and_answer"](model, make_examples(splits["train"]), words, recipe)
+    examples = make_examples(splits["train"])
+    losses, answers = systems.train_and_answer(model, examples, words, recipe)
     return {
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "seconds": round(time.process_time() - start),
@@ -110,28 +103,27 @@ def scores(answers: Mapping[str, Sequence[str]], entries: Sequence[Entry]) -> di
 def run(system: System, seed: int, limit: int | None = None) -> dict[str, Any]:
     """Train and score one system with one seed."""
     torch.set_num_threads(1)
-    code = chapter_code(CHAPTER, CELLS)
-    recipe = replace(code["RECIPE"], seed=seed, warmup=system.warmup)
+    recipe = replace(systems.RECIPE, seed=seed, warmup=system.warmup)
+    model: nn.Module
     if system.kind == "lstm":
         torch.manual_seed(seed)
-        model = code["Seq2Seq"](LSTM_SIZES[system.without], attend=system.without is not None)
+        model = systems.Seq2Seq(LSTM_SIZES[system.without], attend=system.without is not None)
     else:
-        model = code["small_speller"](system.without, system.norm, seed)
-    return {"name": system.name, "seed": seed, **measure(model, recipe, code, limit)}
+        model = systems.small_speller(system.without, system.norm, seed)
+    return {"name": system.name, "seed": seed, **measure(model, recipe, limit)}
 
 
 def by_table(limit: int | None = None) -> list[dict[str, Any]]:
     """Score the most frequent sounds of a letter and its neighbours, by their number."""
-    code = chapter_code(CHAPTER, CELLS)
     pairs = [(w, tuple(sounds)) for w, listed in load_cmudict("train")[:limit] for sounds in listed]
-    cost = code["learn_to_align"](pairs[:: max(1, len(pairs) // WORDS_TO_ALIGN)])
-    table = code["most_frequent"](pairs, cost, WIDEST)
+    cost = counting.learn_to_align(pairs[:: max(1, len(pairs) // WORDS_TO_ALIGN)])
+    table = counting.most_frequent(pairs, cost, WIDEST)
     rows: list[dict[str, Any]] = []
     for reach in range(WIDEST + 1):
         row: dict[str, Any] = {"reach": reach}
         for split in ("dev", "test"):
             entries = load_cmudict(split)[:limit]
-            said = {word: code["read_by_table"](word, table, reach) for word, _ in entries}
+            said = {word: counting.read_by_table(word, table, reach) for word, _ in entries}
             row[split] = scores(said, entries)
         row["windows"] = sum(len(window) <= 2 * reach + 1 for window in table)
         rows.append(row)
@@ -140,31 +132,30 @@ def by_table(limit: int | None = None) -> list[dict[str, Any]]:
 
 def kept_run(system: System, seed: int) -> dict[str, Any]:
     """One run, computed now or before."""
-    found: dict[str, Any] = kept(
-        f"{system.name} {seed}", CHAPTER, CELLS, (system, LSTM_SIZES), lambda: run(system, seed)
-    )
+    code = (__file__, systems.__file__)
+    found: dict[str, Any] = kept(f"{system.name} {seed}", code, lambda: run(system, seed))
     print(system.name, seed, found["dev"], found["test"], found["seconds"], "s", flush=True)
+    return found
+
+
+def kept_table() -> list[dict[str, Any]]:
+    """The scores of counting, computed now or before."""
+    found: list[dict[str, Any]] = kept("by table", (__file__, counting.__file__), by_table)
     return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all, print their scores and write the results; see --help."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.capstone", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make capstone", description=__doc__)
     parser.add_argument("--jobs", type=int, default=1, help="runs at the same time; default: 1")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     todo = [(system, seed) for seed in SEEDS for system in SYSTEMS]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         runs = list(pool.map(kept_run, *zip(*todo, strict=True)))
-    tables = {
-        "every": EVERY,
-        "by_table": kept("by table", CHAPTER, CELLS, (WIDEST, WORDS_TO_ALIGN), by_table),
-        "runs": runs,
-    }
-    RESULTS.parent.mkdir(exist_ok=True)
-    systems = [asdict(system) for system in SYSTEMS]
-    write_json(RESULTS, {"systems": systems, **tables, "conditions": conditions()})
-    print(f"written: {RESULTS.relative_to(ROOT)}")
+    described = [asdict(system) for system in SYSTEMS]
+    tables = {"systems": described, "every": EVERY, "by_table": kept_table(), "runs": runs}
+    write_results("capstone", tables)
     return 0
 
 

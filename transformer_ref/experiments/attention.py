@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import torch
 from torch import nn
 
-from benchmarks.report import conditions
 from transformer_ref.attention import (
     MultiHeadAttention,
     fused_attention,
     scaled_dot_product_attention,
 )
-from transformer_ref.files import write_json
+from transformer_ref.experiments.results import write_results
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "transformer_ref" / "assets" / "one_core" / "results.json"
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024, 2048)
 D_MODEL, HEADS = 128, 4
 
@@ -62,12 +58,9 @@ def main() -> None:
     """Time all ways and write the results."""
     torch.set_num_threads(1)
     timed = milliseconds()
-    RESULTS.parent.mkdir(exist_ok=True)
-    results = {"lengths": list(LENGTHS), "milliseconds": timed, "conditions": conditions()}
-    write_json(RESULTS, results)
     for name, times in timed.items():
         print(f"{name:12}", *(f"{value:9.3f}" for value in times))
-    print(f"written: {RESULTS.relative_to(ROOT)}")
+    write_results("one_core", {"lengths": list(LENGTHS), "milliseconds": timed})
 
 
 if __name__ == "__main__":

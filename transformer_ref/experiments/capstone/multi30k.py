@@ -17,16 +17,15 @@ from typing import Any
 
 import torch
 
-from benchmarks.report import conditions
 from transformer_ref.__main__ import load_pairs
 from transformer_ref.data import Split
 from transformer_ref.device import pick_device
+from transformer_ref.experiments.results import ASSETS, conditions
 from transformer_ref.files import write_json
 from transformer_ref.settings import Settings, read_settings
 from transformer_ref.translation import Pair, Translator, train_tokenizers, train_translator
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "transformer_ref" / "assets" / "multi30k" / "results.json"
+RESULTS = ASSETS / "multi30k" / "results.json"
 PENALTIES = (0.0, 0.5, 1.0, 1.5)
 
 
@@ -71,8 +70,8 @@ def score(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train, score, write; see ``python -m benchmarks.multi30k --help``."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.multi30k", description=__doc__)
+    """Train, score, write; see --help."""
+    parser = argparse.ArgumentParser(prog="make multi30k", description=__doc__)
     parser.add_argument("--data", required=True, help="the folder with train.de, train.en ...")
     parser.add_argument("--config", default="multi30k", help="a name or a TOML file")
     parser.add_argument("--run-dir", type=Path, default=Path("runs/multi30k"))

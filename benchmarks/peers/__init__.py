@@ -1,0 +1,1 @@
+"""The models of other libraries with the weights of ours; tests and benchmarks compare them."""

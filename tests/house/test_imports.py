@@ -1,0 +1,92 @@
+"""Imports go one way: all rooms may import the model, and none is imported by what it imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import resolve_name
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+MODEL, CHECKS, EXPERIMENTS = (
+    "transformer_ref",
+    "transformer_ref.checks",
+    "transformer_ref.experiments",
+)
+BENCHMARKS, TOOLS, TESTS = "benchmarks", "tools", "tests"
+# What each room of the house may import of the others, besides itself.
+MAY_IMPORT = {
+    MODEL: set(),
+    CHECKS: {MODEL},
+    EXPERIMENTS: {MODEL},  # else a hint of a check would let every chapter run again
+    BENCHMARKS: {MODEL, CHECKS, EXPERIMENTS},
+    TOOLS: {MODEL, CHECKS, EXPERIMENTS},
+}
+# It measures the grader on answers that stand there, and finds them by their path.
+READS_TESTS = {"transformer_ref/checks/report.py"}
+
+
+def room_of(module: str) -> str | None:
+    """The room that a module of ours is in; None for one of another library."""
+    rooms = (*MAY_IMPORT, TESTS)
+    found = [room for room in rooms if module == room or module.startswith(f"{room}.")]
+    return max(found, key=len, default=None)
+
+
+def name_of(path: Path) -> str:
+    """The name by which a file is imported."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+@cache
+def syntax_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module that a file imports, anywhere in it; of `from a import b` both a and a.b."""
+    package = name_of(path) if path.name == "__init__.py" else name_of(path).rpartition(".")[0]
+    for node in ast.walk(syntax_of(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def files() -> list[Path]:
+    folders = {room.partition(".")[0] for room in MAY_IMPORT}
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_imports_go_one_way(room: str) -> None:
+    allowed = {None, room} | MAY_IMPORT[room]
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in files()
+        if room_of(name_of(path)) == room
+        for module in imported(path)
+        if room_of(module) not in allowed
+    ]
+    assert wrong == []
+
+
+def test_every_room_has_files() -> None:
+    assert {room_of(name_of(path)) for path in files()} == set(MAY_IMPORT)
+
+
+def test_what_is_installed_knows_no_path_of_the_tests() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in files()
+        if path.is_relative_to(ROOT / "transformer_ref")
+        for node in ast.walk(syntax_of(path))
+        if isinstance(node, ast.Constant) and str(node.value).split("/")[0] == "tests"
+    }
+    assert found <= READS_TESTS

@@ -1,0 +1,109 @@
+"""The command of each experiment stores what its chapter reads, with where it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from transformer_ref.experiments import attention, depth, gpt, results, sequences, training
+from transformer_ref.experiments.capstone import ablations
+from transformer_ref.experiments.results import load_results
+
+Pretended = dict[str, Callable[..., Any]]
+
+SCORES = {"seed": 0, "parameters": 1, "seconds": 2, "dev": {}, "test": {}, "losses": [1.0]}
+LOSSES = {"first": 1.0, "losses": [0.5], "per": 0.1}
+RUNS: dict[str, tuple[ModuleType, Pretended]] = {
+    "one_core": (attention, {"milliseconds": lambda: {"LSTM": [1.0]}}),
+    "sequences": (sequences, {"run": lambda plan: {"right": [[0.5]], "seconds": 1}}),
+    "training": (
+        training,
+        {"broken_run": lambda fault: LOSSES, "warm_up_run": lambda *arguments: LOSSES},
+    ),
+    "depth": (
+        depth,
+        {
+            "seeds_run": lambda layers: {"layers": layers},
+            "two_step_run": lambda *arguments, first_too=True: [1.0, 1.0][not first_too :],
+            "width_run": lambda d_model: {"d_model": d_model},
+        },
+    ),
+    "gpt": (
+        gpt,
+        {
+            "load_corpus": lambda: None,
+            "long_run": lambda corpus: {"curve": []},
+            "tuning_run": lambda seed, corpus: {"seed": seed},
+            "speller_run": lambda both_ways, seed: {**SCORES, "seed": seed},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_is_written_has_the_parts_of_what_is_stored(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any
+) -> None:
+    stored = load_results(name)
+    module, pretended = RUNS[name]
+    for function, stand_in in pretended.items():
+        monkeypatch.setattr(module, function, stand_in)
+    monkeypatch.setattr(results, "ASSETS", tmp_path)
+    monkeypatch.setattr(results, "RUNS", tmp_path / "runs")
+    module.main()
+    written = load_results(name)
+    assert written.keys() == stored.keys()
+    assert {part: type(value) for part, value in written.items()} == {
+        part: type(value) for part, value in stored.items()
+    }
+    assert {"date", "processor", "threads", "python", "torch"} <= written["conditions"].keys()
+    assert capsys.readouterr().out.endswith(f"written: {tmp_path / name / 'results.json'}\n")
+
+
+def test_every_system_of_the_capstone_is_run_with_every_seed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The processes of the real command would not see what is pretended here."""
+    stored = load_results("capstone")
+    monkeypatch.setattr(results, "ASSETS", tmp_path)
+    monkeypatch.setattr(results, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(ablations, "SYSTEMS", ablations.SYSTEMS[:2])
+    monkeypatch.setattr(
+        ablations, "run", lambda system, seed: {**SCORES, "name": system.name, "seed": seed}
+    )
+    monkeypatch.setattr(ablations, "by_table", lambda: [{"reach": 0}])
+    monkeypatch.setattr(ablations, "ProcessPoolExecutor", lambda *arguments: InThisProcess())
+    assert ablations.main([]) == 0
+    written = load_results("capstone")
+    assert written.keys() == stored.keys()
+    names = [system.name for system in ablations.SYSTEMS]
+    assert [(run["seed"], run["name"]) for run in written["runs"]] == [
+        (seed, name) for seed in ablations.SEEDS for name in names
+    ]
+
+
+class InThisProcess:
+    """Stands in for the pool of processes."""
+
+    def __enter__(self) -> InThisProcess:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    map = staticmethod(map)
+
+
+def test_no_results_of_an_unknown_name() -> None:
+    with pytest.raises(OSError, match=r"nothing.results\.json"):
+        load_results("nothing")
+
+
+def test_a_package_that_is_not_there_has_no_version() -> None:
+    found = results.conditions(("pytest", "no-such-package"))
+    assert found["pytest"] == pytest.__version__
+    assert "no-such-package" not in found

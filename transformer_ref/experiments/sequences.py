@@ -1,0 +1,236 @@
+"""What waits in a chain, how much of a gradient arrives, how much fits into one vector.
+
+``make sequences`` trains the copying models of the chapter for longer, on longer strings and with
+larger vectors, to see what that helps. About five minutes on one core.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import Node
+from torch.nn import functional as F
+
+from transformer_ref.attention import MultiHeadAttention
+from transformer_ref.embeddings import TokenEmbedding
+from transformer_ref.experiments.results import write_results
+from transformer_ref.positions import SinusoidalPositions
+
+LETTERS = 26  # a to z; the id 26 is the begin token
+
+LENGTHS = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32)
+STEPS = (500, 1000, 2000, 4000, 8000)
+
+SIZE = 64  # features of the layers that are compared by their gradients
+RECALL_LETTERS = 8
+
+
+def products_on_the_way(output: Tensor, pick: Callable[[Iterable[int]], int] = max) -> int:
+    """Count the matrix products that wait for one another, from the inputs to an output.
+
+    Args:
+        output: computed with gradients; inputs that need none are left out.
+        pick: max for the longest way, min for the shortest.
+    """
+    assert output.grad_fn is not None
+    lengths: dict[Node, int] = {}
+    todo = [output.grad_fn]
+    while todo:
+        node = todo[-1]
+        inputs = [before for before, _ in node.next_functions if before is not None]
+        if missing := [before for before in inputs if before not in lengths]:
+            todo += missing
+            continue
+        is_product = any(product in node.name().lower() for product in ("mm", "mv", "conv"))
+        lengths[node] = pick([lengths[before] for before in inputs] or [0]) + is_product
+        todo.pop()
+    return lengths[output.grad_fn]
+
+
+def only_first_needs_gradient(length: int, size: int) -> list[Tensor]:
+    """Random tokens (1, size), so that all ways begin at the first one."""
+    return [torch.randn(1, size, requires_grad=place == 0) for place in range(length)]
+
+
+def open_forget_gate(lstm: nn.LSTM, bias: float = 3.0) -> nn.LSTM:
+    """Give the forget gate a bias, so that it stands near 1."""
+    features = lstm.hidden_size  # torch's order of the gates: input, forget, cell, output
+    nn.init.constant_(lstm.all_weights[0][3].detach()[features : 2 * features], bias)
+    return lstm
+
+
+def recurrent_or_attention(kind: str) -> nn.Module:
+    """A fresh layer: "RNN", "LSTM", "LSTM, open gate" or "attention"."""
+    if kind == "attention":
+        return MultiHeadAttention(SIZE, 4)
+    if kind == "RNN":
+        return nn.RNN(SIZE, SIZE, batch_first=True)
+    lstm = nn.LSTM(SIZE, SIZE, batch_first=True)
+    return open_forget_gate(lstm) if "open" in kind else lstm
+
+
+def gradient_by_distance(kind: str, length: int) -> Tensor:
+    """The norm of the gradient of the last output at each token, the last one first: (length,).
+
+    The layer is the same at each call; the tokens are drawn anew.
+    """
+    x = torch.randn(16, length, SIZE, requires_grad=True)
+    torch.manual_seed(0)
+    layer = recurrent_or_attention(kind)
+    last = (layer(x, x, x) if kind == "attention" else layer(x)[0])[:, -1]
+    (last * torch.randn_like(last)).sum().backward()
+    assert x.grad is not None
+    return x.grad.norm(dim=-1).mean(dim=0).flip(0)
+
+
+class Recall(nn.Module):
+    """Reads letters and says which was the first: ids (B, T) to logits (B, 8)."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.embedding = TokenEmbedding(RECALL_LETTERS, SIZE, pad_id=None, init_std=SIZE**-0.5)
+        # Attention does not know which token is first unless it is told.
+        looks = kind == "attention"
+        self.positions = SinusoidalPositions(SIZE, 128) if looks else nn.Identity()
+        self.layer = recurrent_or_attention(kind)
+        self.output = nn.Linear(SIZE, RECALL_LETTERS)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Score the letters: (B, T) ids to (B, 8) logits, from the last output of the layer."""
+        x = self.positions(self.embedding(ids))
+        looks = isinstance(self.layer, MultiHeadAttention)
+        last = self.layer(x[:, -1:], x, x) if looks else self.layer(x)[0]
+        logits: Tensor = self.output(last[:, -1])
+        return logits
+
+
+def recall_first(kind: str, length: int, steps: int = 150) -> float:
+    """Train to name the first of `length` letters; return the share that is right."""
+    torch.manual_seed(0)
+    model = Recall(kind)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(steps):
+        ids = torch.randint(RECALL_LETTERS, (32, length))
+        loss = F.cross_entropy(model(ids), ids[:, 0])
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    ids = torch.randint(RECALL_LETTERS, (500, length))
+    with torch.inference_mode():
+        return (model(ids).argmax(dim=-1) == ids[:, 0]).float().mean().item()
+
+
+class Seq2Seq(nn.Module):
+    """Two LSTMs: the second gets the last state of the first, and may look back at all of them.
+
+    Args:
+        size: features of the states.
+        attend: whether the decoder looks back.
+
+    Source: Sutskever et al. 2014; with `attend` Bahdanau et al. 2015.
+    """
+
+    weights: Tensor  # (B, T, S), of the last call with `attend`
+
+    def __init__(self, size: int, attend: bool) -> None:
+        super().__init__()
+        self.attend = attend
+        self.embedding = nn.Embedding(LETTERS + 1, 32)
+        self.encoder = nn.LSTM(32, size, batch_first=True)
+        self.decoder = nn.LSTM(32, size, batch_first=True)
+        self.query = nn.Linear(size, size)
+        self.output = nn.Linear(2 * size, LETTERS)
+
+    def forward(self, source: Tensor, decoder_input: Tensor) -> Tensor:
+        """Score the letters: source (B, S) and decoder_input (B, T) to logits (B, T, 26)."""
+        states, last = self.encoder(self.embedding(source))
+        hidden, _ = self.decoder(self.embedding(decoder_input), last)
+        if self.attend:
+            scores = self.query(hidden) @ states.transpose(1, 2)
+            self.weights = scores.softmax(dim=-1)
+            context = self.weights @ states
+        else:
+            context = states[:, -1:].expand_as(hidden)  # the same for every letter
+        logits: Tensor = self.output(torch.cat([hidden, context], dim=-1))
+        return logits
+
+
+def strings(
+    count: int, length: int, generator: torch.Generator | None = None
+) -> tuple[Tensor, Tensor]:
+    """Draw strings, and what the decoder reads of them: a begin token, then all but the last."""
+    source = torch.randint(LETTERS, (count, length), generator=generator)
+    begin = torch.full((count, 1), LETTERS)
+    return source, torch.cat([begin, source[:, :-1]], dim=1)
+
+
+def train_to_copy(model: nn.Module, longest: int) -> Iterator[nn.Module]:
+    """Train without end, on strings of 1 to `longest` letters; yield the model after each step."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    while True:
+        length = int(torch.randint(1, longest + 1, ()))  # all lengths equally often
+        source, decoder_input = strings(64, length)
+        logits = model(source, decoder_input)
+        loss = F.cross_entropy(logits.flatten(0, 1), source.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        yield model
+
+
+@torch.no_grad()
+def share_right(model: nn.Module, length: int) -> Tensor:
+    """Let a model copy 500 strings: the share that is right of each place, (length,)."""
+    source, decoder_input = strings(500, length, torch.Generator().manual_seed(1))
+    said = model(source, decoder_input).argmax(dim=-1)
+    return (said == source).float().mean(dim=0)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One model to train: the size of its vectors, and whether its decoder may look back."""
+
+    size: int
+    attend: bool
+
+
+PLANS = (Plan(32, False), Plan(64, False), Plan(128, False), Plan(32, True))
+
+
+def run(
+    plan: Plan, steps: Sequence[int] = STEPS, lengths: Sequence[int] = LENGTHS
+) -> dict[str, Any]:
+    """Train one model; return the share of right letters after each of `steps`, by length."""
+    start = time.process_time()
+    torch.manual_seed(0)
+    training = train_to_copy(Seq2Seq(plan.size, plan.attend), max(lengths))
+    right = []
+    for step, model in enumerate(training, start=1):
+        if step in steps:
+            shares = [share_right(model, length).mean().item() for length in lengths]
+            right.append([round(share, 4) for share in shares])
+        if step == max(steps):
+            break
+    seconds = round(time.process_time() - start)
+    return {**asdict(plan), "right": right, "seconds": seconds}
+
+
+def main() -> None:
+    """Train all, print how far each one gets, and write the results."""
+    torch.set_num_threads(1)
+    runs = []
+    for plan in PLANS:
+        runs.append(run(plan))
+        print(plan, runs[-1]["seconds"], "s", *runs[-1]["right"][-1], flush=True)
+    write_results("sequences", {"lengths": list(LENGTHS), "steps": list(STEPS), "runs": runs})
+
+
+if __name__ == "__main__":
+    main()
