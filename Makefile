@@ -69,7 +69,7 @@ lock: $(READY) ## make both requirements.lock from what they lock (ARGS=--upgrad
 		--output-file tests/joeynmt/requirements.lock --quiet $(ARGS)
 
 train: $(READY) ## train the grapheme-to-phoneme model from scratch (ARGS=--help for choices)
-	@$(RUN) -m transformer_ref.g2p $(ARGS)
+	@$(RUN) -m transformer_ref train --config g2p $(ARGS)
 
 bench: $(READY) ## measure speed against peers and write the results
 	@$(RUN) -m benchmarks $(ARGS)

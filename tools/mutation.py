@@ -36,7 +36,10 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "masks": ("masks", "attention", "errors", "model"),
     "positions": ("positions", "errors", "model"),
     # Without data_parallel: each mutant would start processes, and parallel.py is not mutated.
-    "training": ("training", "errors"),
+    **{
+        f"training/{name}": ("training", "errors")
+        for name in ("config", "losses", "optimizers", "run_state", "schedules", "trainer")
+    },
     "decoding": ("decoding", "gpt", "errors"),
 }
 GOAL = 0.85

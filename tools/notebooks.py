@@ -71,7 +71,7 @@ import importlib.util
 if importlib.util.find_spec("transformer_ref") is None:
     {remedy}\
 """
-SETUP_INSTALL = '%pip install --quiet "transformer-ref @ git+{url}"'
+SETUP_INSTALL = '%pip install --quiet "transformer-ref[checks,text] @ git+{url}"'
 SETUP_EXPLAIN = """\
 raise ModuleNotFoundError(
         "transformer_ref is missing: run `make lab` in a clone of the course, "

@@ -9,6 +9,7 @@ on "meta" and in ``FakeTensorMode``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from typing import Any
 
 import torch
@@ -72,6 +73,25 @@ def require_heads(d_model: int, num_heads: int) -> None:
         raise ValueError(
             f"num_heads must divide d_model, got d_model={d_model}, num_heads={num_heads}"
         )
+
+
+def require_model_config(config: Any) -> None:
+    """Refuse what no model could be built from, whichever it is.
+
+    Args:
+        config: a dataclass with sizes as its only integers but ``pad_id``, a rate `dropout`, the
+            choices `norm` and `positions`, `d_model` and `num_heads`.
+
+    Raises:
+        ValueError: naming the first field that does not fit.
+    """
+    # Where annotations are postponed, the type of a field is a string.
+    sizes = [f.name for f in fields(config) if f.type in (int, "int") and f.name != "pad_id"]
+    require_at_least_one(**{name: getattr(config, name) for name in sizes})
+    require_probability(dropout=config.dropout)
+    require_choice("norm", config.norm, ("post", "pre"))
+    require_choice("positions", config.positions, ("sinusoidal", "learned"))
+    require_heads(config.d_model, config.num_heads)
 
 
 def require_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:

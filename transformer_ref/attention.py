@@ -1,29 +1,29 @@
 """Attention: scaled dot-product and multi-head, written out and fused.
 
+The functions check what they are given; the module trusts the layers and models that call it.
+
 Source: Vaswani et al. 2017, section 3.2.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from inspect import signature
-from typing import Any
+from functools import partial
+from typing import Literal, overload
 
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils.hooks import RemovableHandle
 
 from transformer_ref._validate import (
     require_at_least_one,
     require_attention,
     require_heads,
-    require_hidden,
     require_mask,
     require_probability,
 )
-from transformer_ref.cache import FixedCache, GrowingCache
+from transformer_ref.cache import AttentionCache, FixedCache
 from transformer_ref.masks import Mask, PreparedMask, causal_mask, masked_softmax
 
 
@@ -106,32 +106,35 @@ def fused_attention(
     """
     require_attention(query, key, value)
     require_probability(dropout_p=dropout_p)
+    if mask is not None:
+        require_mask("mask", mask, (*query.shape[:-1], key.shape[-2]), query.device)
     return _fused(query, key, value, mask, dropout_p, is_causal)
 
 
 def _fused(
     query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, dropout: float, is_causal: bool
 ) -> Tensor:
-    """The fused kernels, for heads that are known to fit each other."""
-    prepared = PreparedMask.of(mask)
+    """The fused kernels, for heads and a mask that are known to fit each other."""
     if is_causal:
-        _require_causal_fits(query, key, prepared)
+        _require_causal_fits(query, key, mask)
+    prepared = PreparedMask.of(mask)
     if prepared is None:
         return F.scaled_dot_product_attention(
             query, key, value, dropout_p=dropout, is_causal=is_causal
         )
-    require_mask("mask", prepared.mask, (*query.shape[:-1], key.shape[-2]), query.device)
     output = F.scaled_dot_product_attention(
         query, key, value, attn_mask=prepared.inside, dropout_p=dropout
     )
     return output.masked_fill(prepared.empty, 0.0)
 
 
-def _require_causal_fits(query: Tensor, key: Tensor, prepared: PreparedMask | None) -> None:
-    if prepared is not None or query.shape[-2] != key.shape[-2]:
+def _require_causal_fits(query: Tensor, key: Tensor, mask: Mask | None) -> None:
+    """Refuse what the kernels would take for something else, or name badly."""
+    if mask is not None or query.shape[-2] != key.shape[-2]:
+        plain = mask.mask if isinstance(mask, PreparedMask) else mask
         raise ValueError(
             f"is_causal needs T == S and mask=None, got T={query.shape[-2]}, S={key.shape[-2]}, "
-            f"mask={'None' if prepared is None else tuple(prepared.mask.shape)}"
+            f"mask={None if plain is None else tuple(plain.shape)}"
         )
 
 
@@ -143,11 +146,17 @@ class MultiHeadAttention(nn.Module):
         num_heads: H, divides D.
         dropout: rate for the attention weights.
 
+    Attributes:
+        keep_weights: is handed the weights (B, H, T, S) of each pass, which then takes the path
+            that writes them out; see :func:`record_attention`.
+
     Raises:
         ValueError: if `num_heads` does not divide `d_model`, a size is below 1 or the rate is off.
 
     Source: Vaswani et al. 2017, section 3.2.2.
     """
+
+    keep_weights: Callable[[Tensor], None] | None = None
 
     def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -164,6 +173,31 @@ class MultiHeadAttention(nn.Module):
             nn.init.xavier_uniform_(projection.weight)
             nn.init.zeros_(projection.bias)
 
+    @overload
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Mask | None = None,
+        need_weights: Literal[False] = False,
+        is_causal: bool = False,
+        cache: AttentionCache | None = None,
+    ) -> Tensor: ...
+
+    @overload
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Mask | None = None,
+        *,
+        need_weights: Literal[True],
+        is_causal: bool = False,
+        cache: AttentionCache | None = None,
+    ) -> tuple[Tensor, Tensor]: ...
+
     def forward(
         self,
         query: Tensor,
@@ -172,7 +206,7 @@ class MultiHeadAttention(nn.Module):
         mask: Mask | None = None,
         need_weights: bool = False,
         is_causal: bool = False,
-        cache: GrowingCache | FixedCache | None = None,
+        cache: AttentionCache | None = None,
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Attend from `query` to `key` and `value`.
 
@@ -190,47 +224,34 @@ class MultiHeadAttention(nn.Module):
             (B, T, D), or with `need_weights` the pair of it and the weights (B, H, T, S).
 
         Raises:
-            ValueError: if a shape does not fit the others or the module, or the mask is not valid.
+            ValueError: if the mask is not boolean, or `is_causal` comes with a mask or T != S.
+                Shapes that do not fit the weights are an error of torch.
         """
-        self._require_inputs(query, key, value)
         q = split_heads(self.q_proj(query), self.num_heads)
-        if cache is None:
-            k, v = self._project(key, value)
-        else:
-            k, v = cache.update(self._project, key, value)
-            if k.shape[0] != query.shape[0]:
-                raise ValueError(
-                    f"the cache was filled with a batch of {len(k)}, got query of {len(query)}"
-                )
+        k, v = self._keys_and_values(key, value, cache)
         dropout_p = self.dropout if self.training else 0.0
-        if not need_weights:
+        if not need_weights and self.keep_weights is None:
             attended = _fused(q, k, v, mask, dropout_p, is_causal)
             return self.out_proj(merge_heads(attended))
         if is_causal:
-            _require_causal_fits(q, k, PreparedMask.of(mask))
+            _require_causal_fits(q, k, mask)
             mask = causal_mask(query.shape[1], device=query.device)
         plain = mask.mask if isinstance(mask, PreparedMask) else mask
         attended, weights = scaled_dot_product_attention(q, k, v, plain, dropout_p=dropout_p)
-        return self.out_proj(merge_heads(attended)), weights
+        if self.keep_weights is not None:
+            self.keep_weights(weights.detach())
+        output = self.out_proj(merge_heads(attended))
+        return (output, weights) if need_weights else output
 
-    def _project(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        return (
-            split_heads(self.k_proj(key), self.num_heads),
-            split_heads(self.v_proj(value), self.num_heads),
-        )
-
-    def _require_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> None:
-        weight = self.q_proj.weight
-        require_hidden("query", query, weight)
-        if key is not query:
-            require_hidden("key", key, weight)
-        if value is not key:
-            require_hidden("value", value, weight)
-        if key.shape != value.shape or query.shape[0] != key.shape[0]:
-            raise ValueError(
-                "query, key and value must share the batch, key and value the length, "
-                f"got {tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}"
-            )
+    def _keys_and_values(
+        self, key: Tensor, value: Tensor, cache: AttentionCache | None
+    ) -> tuple[Tensor, Tensor]:
+        """Project what is new, and put it behind what is cached; a memory is projected once."""
+        if isinstance(cache, FixedCache) and cache.stored is not None:
+            return cache.stored
+        keys = split_heads(self.k_proj(key), self.num_heads)
+        values = split_heads(self.v_proj(value), self.num_heads)
+        return (keys, values) if cache is None else cache.append(keys, values)
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -242,15 +263,8 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
 
     Returns:
         (B, H, T, K) with K = D/H, a view; head h holds features h*K .. (h+1)*K - 1 of every token.
-
-    Raises:
-        ValueError: if `x` has another rank or `num_heads` does not divide D.
     """
-    if x.ndim != 3:
-        raise ValueError(f"x must have shape (batch, length, D), got {tuple(x.shape)}")
     batch, length, d_model = x.shape
-    if num_heads < 1 or d_model % num_heads:
-        raise ValueError(f"num_heads must divide D, got D={d_model}, num_heads={num_heads}")
     return x.view(batch, length, num_heads, d_model // num_heads).transpose(1, 2)
 
 
@@ -262,12 +276,7 @@ def merge_heads(x: Tensor) -> Tensor:
 
     Returns:
         (B, T, H*K).
-
-    Raises:
-        ValueError: if `x` has another rank.
     """
-    if x.ndim != 4:
-        raise ValueError(f"x must have shape (batch, heads, length, K), got {tuple(x.shape)}")
     return x.transpose(1, 2).flatten(start_dim=2)
 
 
@@ -284,35 +293,12 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
         A dict from module name to (B, H, T, S) weights of the latest pass, detached.
     """
     recorded: dict[str, Tensor] = {}
-    handles: list[RemovableHandle] = []
-    for name, module in model.named_modules():
-        if isinstance(module, MultiHeadAttention):
-            handles += _record_one(module, name, recorded)
+    modules = {n: m for n, m in model.named_modules() if isinstance(m, MultiHeadAttention)}
+    before = [module.keep_weights for module in modules.values()]
+    for name, module in modules.items():
+        module.keep_weights = partial(recorded.__setitem__, name)
     try:
         yield recorded
     finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _record_one(
-    module: MultiHeadAttention, name: str, recorded: dict[str, Tensor]
-) -> tuple[RemovableHandle, RemovableHandle]:
-    """Hook one module: it is asked for its weights, and its caller gets what it asked for."""
-    caller_wants_weights = False
-
-    def ask(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        nonlocal caller_wants_weights
-        bound = signature(MultiHeadAttention.forward).bind(module, *args, **kwargs)
-        caller_wants_weights = bound.arguments.get("need_weights", False)
-        bound.arguments["need_weights"] = True
-        return bound.args[1:], bound.kwargs
-
-    def keep(module: nn.Module, args: Any, output: tuple[Tensor, Tensor]) -> Any:
-        recorded[name] = output[1].detach()
-        return output if caller_wants_weights else output[0]
-
-    return (
-        module.register_forward_pre_hook(ask, with_kwargs=True),
-        module.register_forward_hook(keep),
-    )
+        for module, keep in zip(modules.values(), before, strict=True):
+            module.keep_weights = keep

@@ -15,6 +15,7 @@ from typing import Literal
 
 Split = Literal["train", "dev", "test"]
 Entry = tuple[str, list[list[str]]]
+Pair = tuple[str, str]  # source and target text
 Multi30kSplit = Literal["train", "val", "test_2016_flickr"]
 
 CMUDICT_PATH = Path(__file__).parent / "assets" / "cmudict" / "cmudict.dict.xz"
@@ -100,7 +101,7 @@ def cmudict_hash() -> str:
     return hashlib.sha256(CMUDICT_PATH.read_bytes()).hexdigest()
 
 
-def load_multi30k(folder: str | Path, split: Multi30kSplit) -> list[tuple[str, str]]:
+def load_multi30k(folder: str | Path, split: Multi30kSplit) -> list[Pair]:
     """Load one split of Multi30k, German and English captions of photographs, from a folder.
 
     The data is for research and education only, so it does not ship with the package.

@@ -1,12 +1,11 @@
 """Grapheme to phoneme: the course's model, trained on the CMU dictionary; from letters to sounds.
 
-``python -m transformer_ref.g2p`` trains it again from scratch and writes its results file;
-to ship the result, copy config.json, model.safetensors and results.json to assets/g2p.
+``python -m transformer_ref train --config g2p`` trains it again from scratch and writes its results
+file; to ship the result, copy config.json, model.safetensors and results.json to assets/g2p.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -282,9 +281,3 @@ def train_g2p(
     }
     write_json(run_dir / "results.json", results)
     return results
-
-
-if __name__ == "__main__":
-    from transformer_ref.__main__ import main
-
-    sys.exit(main(["train", "--config", "g2p", *sys.argv[1:]]))

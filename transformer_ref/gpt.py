@@ -5,6 +5,7 @@ What is left is the encoder's layer with a causal mask.
 Source: Radford et al. 2018 (GPT) and 2019 (GPT-2).
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any, Self, get_args
 
@@ -14,18 +15,17 @@ from torch import Tensor, nn
 from transformer_ref._validate import (
     require_at_least_one,
     require_choice,
-    require_heads,
     require_ids,
-    require_probability,
+    require_model_config,
     require_token_id,
 )
 from transformer_ref.cache import KVCache
-from transformer_ref.checkpoint import PretrainedModel
 from transformer_ref.decoding import Choice, evaluation_mode, extend, likeliest, random_choice
 from transformer_ref.embeddings import TokenEmbedding
-from transformer_ref.layers import Activation, EncoderLayer, Norm
+from transformer_ref.layers import Activation, EncoderLayer, Norm, Stack
 from transformer_ref.masks import PreparedMask, later_rows
 from transformer_ref.positions import Positions, make_positions
+from transformer_ref.pretrained import PretrainedModel
 
 
 @dataclass(frozen=True)
@@ -65,22 +65,11 @@ class GPTConfig:
 
     def __post_init__(self) -> None:
         """Refuse what no model could be built from."""
-        require_at_least_one(
-            vocab_size=self.vocab_size,
-            d_model=self.d_model,
-            num_heads=self.num_heads,
-            num_layers=self.num_layers,
-            d_ff=self.d_ff,
-            max_len=self.max_len,
-        )
-        require_probability(dropout=self.dropout)
-        require_choice("norm", self.norm, ("post", "pre"))
-        require_choice("positions", self.positions, ("sinusoidal", "learned"))
+        require_model_config(self)
         require_choice("activation", self.activation, get_args(Activation))
-        require_heads(self.d_model, self.num_heads)
 
 
-class GPT(PretrainedModel):
+class GPT(PretrainedModel, Stack):
     """A decoder-only Transformer: each position scores the token after it.
 
     The embedding is not scaled by sqrt(D), as in GPT-2, so it starts with std 0.02.
@@ -102,12 +91,7 @@ class GPT(PretrainedModel):
         self.positions = make_positions(
             config.positions, config.d_model, config.max_len, config.dropout
         )
-        sizes = config.d_model, config.num_heads, config.d_ff, config.dropout
-        self.layers = nn.ModuleList(
-            EncoderLayer(*sizes, norm=config.norm, activation=config.activation)
-            for _ in range(config.num_layers)
-        )
-        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        self._add_layers(EncoderLayer, config.num_layers, config, config.activation)
         self.output_proj = nn.Linear(config.d_model, config.vocab_size, bias=False)
         if config.tie_weights:
             self.output_proj.weight = self.embedding.weight
@@ -139,17 +123,12 @@ class GPT(PretrainedModel):
             ValueError: on ids out of the vocabulary, more than max_len tokens, or a cache for
                 another number of layers or filled with another batch.
         """
-        if cache is not None:
-            cache.require_layers(self.config.num_layers)
         offset = cache.length if cache is not None else 0
         embedded = self.embedding(ids, check_ids=check_ids)
         x = self.positions(embedded, offset)
-        so_far = cache.begin(ids) if cache is not None else ids
+        so_far = ids if cache is None else cache.begin(ids, len(self.layers))
         mask = PreparedMask.of(later_rows(ids.shape[1], offset, ids.device))
-        for index, layer in enumerate(self.layers):
-            own = cache.layers[index].self_attention if cache is not None else None
-            x = layer(x, mask, is_causal=offset == 0, cache=own)
-        logits = self.output_proj(self.norm(x))
+        logits = self.output_proj(self._run_layers(x, mask, is_causal=offset == 0, cache=cache))
         if cache is not None:
             cache.keep(so_far)
         return logits
@@ -167,12 +146,10 @@ class GPT(PretrainedModel):
         Raises:
             ValueError: if `model` is another one, or its config asks for what is not in this class.
         """
-        config = _config_of_gpt2(model)
-        own = cls(config)
-        named = {name.removeprefix("transformer."): x for name, x in model.state_dict().items()}
-        first = named["wte.weight"]
+        own, state = cls(_config_of_gpt2(model)), _renamed(model.state_dict())
+        first = state["embedding.embedding.weight"]
         own = own.to(device=first.device, dtype=first.dtype)
-        own.load_state_dict(_renamed(named, config.num_layers, config.tie_weights))
+        own.load_state_dict(state)
         return own.eval()
 
 
@@ -181,6 +158,19 @@ _ACTIVATIONS: dict[str, Activation] = {  # what the transformers library calls t
     "gelu_pytorch_tanh": "gelu",
     "gelu": "gelu_exact",
     "relu": "relu",
+}
+_NAMES = {  # parts of the weights' names, theirs and ours
+    "transformer.": "",
+    "wte.": "embedding.embedding.",
+    "wpe.": "positions.",
+    "h.": "layers.",
+    "ln_1.": "norm1.",
+    "ln_2.": "norm2.",
+    "ln_f.": "norm.",
+    "attn.c_proj.": "self_attention.out_proj.",
+    "mlp.c_fc.": "feed_forward.linear1.",
+    "mlp.c_proj.": "feed_forward.linear2.",
+    "lm_head.": "output_proj.",
 }
 
 
@@ -219,29 +209,20 @@ def _config_of_gpt2(model: Any) -> GPTConfig:
     )
 
 
-def _renamed(named: dict[str, Tensor], num_layers: int, tied: bool) -> dict[str, Tensor]:
+def _renamed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights under our names; GPT-2 stores them input first, and q, k and v as one matrix."""
-    state = {
-        "embedding.embedding.weight": named["wte.weight"],
-        "positions.weight": named["wpe.weight"],
-        "norm.weight": named["ln_f.weight"],
-        "norm.bias": named["ln_f.bias"],
-        "output_proj.weight": named["wte.weight" if tied else "lm_head.weight"],
-    }
-    linears = {
-        "self_attention.out_proj": "attn.c_proj",
-        "feed_forward.linear1": "mlp.c_fc",
-        "feed_forward.linear2": "mlp.c_proj",
-    }
-    for i in range(num_layers):
-        for end in ("weight", "bias"):
-            parts = named[f"h.{i}.attn.c_attn.{end}"].t().chunk(3)
-            for name, part in zip("qkv", parts, strict=True):
-                state[f"layers.{i}.self_attention.{name}_proj.{end}"] = part
-            for ours, theirs in linears.items():
-                state[f"layers.{i}.{ours}.{end}"] = named[f"h.{i}.{theirs}.{end}"].t()
-            for norm in "12":
-                state[f"layers.{i}.norm{norm}.{end}"] = named[f"h.{i}.ln_{norm}.{end}"]
+    state: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        ours = name
+        for part, our_part in _NAMES.items():
+            ours = re.sub(rf"(^|\.){re.escape(part)}", rf"\1{our_part}", ours)
+        if ".c_" in name:
+            weight = weight.t()
+        if "attn.c_attn." not in name:
+            state[ours] = weight
+            continue
+        for letter, third in zip("qkv", weight.chunk(3), strict=True):
+            state[ours.replace("attn.c_attn", f"self_attention.{letter}_proj")] = third
     return state
 
 

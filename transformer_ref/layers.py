@@ -1,4 +1,6 @@
-"""Layers: the feed-forward network, and one block of the encoder and of the decoder.
+"""Layers: the feed-forward network, one block for encoder and decoder, and a stack of them.
+
+They trust what comes: ids, masks and memories are checked where they enter a model.
 
 Source: Vaswani et al. 2017, sections 3.1 and 3.3; for ``norm="pre"`` Xiong et al. 2020.
 """
@@ -6,24 +8,25 @@ Source: Vaswani et al. 2017, sections 3.1 and 3.3; for ``norm="pre"`` Xiong et a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from functools import partial
+from typing import Any, Literal, get_args
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_ref._validate import (
-    require_alike,
-    require_at_least_one,
-    require_choice,
-    require_hidden,
-    require_probability,
-)
+from transformer_ref._validate import require_choice
 from transformer_ref.attention import MultiHeadAttention
-from transformer_ref.cache import GrowingCache, LayerCache
+from transformer_ref.cache import KVCache, LayerCache
 from transformer_ref.masks import Mask
 
 Norm = Literal["post", "pre"]
 Activation = Literal["relu", "gelu", "gelu_exact"]
+
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": partial(F.gelu, approximate="tanh"),
+    "gelu_exact": F.gelu,
+}
 
 
 class FeedForward(nn.Module):
@@ -37,7 +40,7 @@ class FeedForward(nn.Module):
             the normal distribution function, as in BERT and in torch's "gelu".
 
     Raises:
-        ValueError: on a size below 1, a rate outside [0, 1) or another activation.
+        ValueError: on another activation.
 
     Source: Vaswani et al. 2017, equation 2; Hendrycks and Gimpel 2016 for GELU.
     """
@@ -46,8 +49,6 @@ class FeedForward(nn.Module):
         self, d_model: int, d_ff: int, dropout: float = 0.0, activation: Activation = "relu"
     ) -> None:
         super().__init__()
-        require_at_least_one(d_model=d_model, d_ff=d_ff)
-        require_probability(dropout=dropout)
         require_choice("activation", activation, get_args(Activation))
         self.activation = activation
         self.linear1 = nn.Linear(d_model, d_ff)
@@ -58,57 +59,26 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (..., D) to (..., D), each token by itself.
-
-        Raises:
-            ValueError: if `x` is not floating or its last axis not D, or it is of another dtype
-                or device than the weights.
-        """
-        if not x.is_floating_point() or x.shape[-1:] != (self.linear1.in_features,):
-            raise ValueError(
-                f"x must be floating with shape (..., {self.linear1.in_features}), "
-                f"got {x.dtype} of shape {tuple(x.shape)}"
-            )
-        require_alike("x", x, self.linear1.weight)
-        hidden = self.linear1(x)
-        if self.activation == "relu":
-            hidden = F.relu(hidden)
-        else:
-            hidden = F.gelu(hidden, approximate="tanh" if self.activation == "gelu" else "none")
+        """Map (..., D) to (..., D), each token by itself."""
+        hidden = _ACTIVATIONS[self.activation](self.linear1(x))
         if self.dropout.training:  # elsewhere the call alone would cost time, once a token
             hidden = self.dropout(hidden)
         return self.linear2(hidden)
 
 
-class _Block(nn.Module):
-    """What encoder and decoder layers share: where the norm and the residual sum stand."""
+class Block(nn.Module):
+    """Self-attention, attention to a memory if there is one, and the feed-forward network.
 
-    def __init__(self, d_model: int, dropout: float, norm: Norm) -> None:
-        super().__init__()
-        require_choice("norm", norm, ("post", "pre"))
-        require_at_least_one(d_model=d_model)
-        require_probability(dropout=dropout)
-        self.norm = norm
-        self.dropout = nn.Dropout(dropout)
-
-    def _add(self, x: Tensor, norm: nn.LayerNorm, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """Post: norm(x + f(x)). Pre: x + f(norm(x)). Dropout stands before the sum."""
-        change = sublayer(x if self.norm == "post" else norm(x))
-        if self.dropout.training:  # as in the feed-forward network
-            change = self.dropout(change)
-        return norm(x + change) if self.norm == "post" else x + change
-
-
-class EncoderLayer(_Block):
-    """Self-attention, then the feed-forward network, each inside a residual sum.
+    Each stands inside a residual sum; `norm` says where the LayerNorm stands.
 
     Args:
         d_model: D, the features of a vector.
         num_heads: H, divides D.
         d_ff: hidden size of the feed-forward network.
         dropout: one rate for attention weights, feed-forward and residual sums.
-        norm: "post" (paper) or "pre".
+        norm: "post" (paper) or "pre"; pre-norm leaves the memory as it is.
         activation: of the feed-forward network, as :class:`FeedForward`.
+        has_memory: whether there is cross-attention.
 
     Raises:
         ValueError: on sizes that do not fit, a rate outside [0, 1), another `norm` or `activation`.
@@ -122,19 +92,86 @@ class EncoderLayer(_Block):
         dropout: float = 0.0,
         norm: Norm = "post",
         activation: Activation = "relu",
+        *,
+        has_memory: bool,
     ) -> None:
-        super().__init__(d_model, dropout, norm)
+        super().__init__()
+        require_choice("norm", norm, get_args(Norm))
+        self.norm = norm
         self.self_attention = MultiHeadAttention(d_model, num_heads, dropout)
+        if has_memory:
+            self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout)
         self.feed_forward = FeedForward(d_model, d_ff, dropout, activation)
         self.norm1 = nn.LayerNorm(d_model)
         self.norm2 = nn.LayerNorm(d_model)
+        if has_memory:
+            self.norm3 = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def _add(self, x: Tensor, norm: nn.LayerNorm, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Post: norm(x + f(x)). Pre: x + f(norm(x)). Dropout stands before the sum."""
+        change = sublayer(x if self.norm == "post" else norm(x))
+        if self.dropout.training:  # as in the feed-forward network
+            change = self.dropout(change)
+        return norm(x + change) if self.norm == "post" else x + change
+
+    def _transform(
+        self,
+        x: Tensor,
+        memory: Tensor | None,
+        mask: Mask | None,
+        memory_mask: Mask | None,
+        is_causal: bool,
+        cache: LayerCache | None,
+    ) -> Tensor:
+        """Run the sublayers in their order; see the two kinds of layer for the arguments."""
+        own, cross = (cache.self_attention, cache.cross_attention) if cache else (None, None)
+
+        def attend(y: Tensor) -> Tensor:
+            return self.self_attention(y, y, y, mask, is_causal=is_causal, cache=own)
+
+        def attend_to_memory(y: Tensor) -> Tensor:
+            return self.cross_attention(y, memory, memory, memory_mask, cache=cross)
+
+        x = self._add(x, self.norm1, attend)
+        if memory is None:
+            return self._add(x, self.norm2, self.feed_forward)
+        x = self._add(x, self.norm2, attend_to_memory)
+        return self._add(x, self.norm3, self.feed_forward)
+
+
+class EncoderLayer(Block):
+    """Self-attention, then the feed-forward network: a :class:`Block` without a memory.
+
+    Args:
+        d_model: D, the features of a vector.
+        num_heads: H, divides D.
+        d_ff: hidden size of the feed-forward network.
+        dropout: one rate for attention weights, feed-forward and residual sums.
+        norm: "post" (paper) or "pre".
+        activation: of the feed-forward network, as :class:`FeedForward`.
+
+    Raises:
+        ValueError: as :class:`Block`.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        norm: Norm = "post",
+        activation: Activation = "relu",
+    ) -> None:
+        super().__init__(d_model, num_heads, d_ff, dropout, norm, activation, has_memory=False)
 
     def forward(
         self,
         x: Tensor,
         mask: Mask | None = None,
         is_causal: bool = False,
-        cache: GrowingCache | None = None,
+        cache: LayerCache | None = None,
     ) -> Tensor:
         """Transform a sequence.
 
@@ -146,20 +183,11 @@ class EncoderLayer(_Block):
 
         Returns:
             (B, S, D).
-
-        Raises:
-            ValueError: if a shape or the mask does not fit.
         """
-        require_hidden("x", x, self.norm1.weight)
-        x = self._add(
-            x,
-            self.norm1,
-            lambda y: self.self_attention(y, y, y, mask, is_causal=is_causal, cache=cache),
-        )
-        return self._add(x, self.norm2, self.feed_forward)
+        return self._transform(x, None, mask, None, is_causal, cache)
 
 
-class DecoderLayer(_Block):
+class DecoderLayer(Block):
     """Masked self-attention, cross-attention to the memory, feed-forward.
 
     Args:
@@ -170,19 +198,13 @@ class DecoderLayer(_Block):
         norm: "post" (paper) or "pre"; pre-norm leaves the memory as it is.
 
     Raises:
-        ValueError: on sizes that do not fit, a rate outside [0, 1) or another `norm`.
+        ValueError: as :class:`Block`.
     """
 
     def __init__(
         self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.0, norm: Norm = "post"
     ) -> None:
-        super().__init__(d_model, dropout, norm)
-        self.self_attention = MultiHeadAttention(d_model, num_heads, dropout)
-        self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout)
-        self.feed_forward = FeedForward(d_model, d_ff, dropout)
-        self.norm1 = nn.LayerNorm(d_model)
-        self.norm2 = nn.LayerNorm(d_model)
-        self.norm3 = nn.LayerNorm(d_model)
+        super().__init__(d_model, num_heads, d_ff, dropout, norm, has_memory=True)
 
     def forward(
         self,
@@ -205,26 +227,36 @@ class DecoderLayer(_Block):
 
         Returns:
             (B, T, D).
-
-        Raises:
-            ValueError: if a shape or a mask does not fit.
         """
-        require_hidden("x", x, self.norm1.weight)
-        require_hidden("memory", memory, self.norm1.weight)
-        if memory.shape[0] != x.shape[0]:
-            raise ValueError(
-                f"memory must have the batch of x, got {tuple(memory.shape)} for {tuple(x.shape)}"
-            )
-        own = cache.self_attention if cache is not None else None
-        cross = cache.cross_attention if cache is not None else None
-        x = self._add(
-            x,
-            self.norm1,
-            lambda y: self.self_attention(y, y, y, tgt_mask, is_causal=is_causal, cache=own),
-        )
-        x = self._add(
-            x,
-            self.norm2,
-            lambda y: self.cross_attention(y, memory, memory, memory_mask, cache=cross),
-        )
-        return self._add(x, self.norm3, self.feed_forward)
+        return self._transform(x, memory, tgt_mask, memory_mask, is_causal, cache)
+
+
+class Stack(nn.Module):
+    """Layers one after the other: what encoder, decoder and GPT have in common.
+
+    Attributes:
+        layers: the layers.
+        norm: with pre-norm one more LayerNorm, as the residual sum is left as it grew.
+    """
+
+    layers: nn.ModuleList
+    norm: nn.Module
+
+    def _add_layers(self, kind: Any, num_layers: int, config: Any, *options: Any) -> None:
+        """Make the layers that a config names; a call, as a model may have more before them."""
+        sizes = config.d_model, config.num_heads, config.d_ff, config.dropout, config.norm
+        self.layers = nn.ModuleList(kind(*sizes, *options) for _ in range(num_layers))
+        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+
+    def _run_layers(
+        self,
+        x: Tensor,
+        *inputs: Tensor | Mask | None,
+        is_causal: bool = False,
+        cache: KVCache | None = None,
+    ) -> Tensor:
+        """Map (B, T, D) to (B, T, D); every layer gets the same `inputs`, and its own cache."""
+        for index, layer in enumerate(self.layers):
+            own = cache.layers[index] if cache is not None else None
+            x = layer(x, *inputs, is_causal=is_causal, cache=own)
+        return self.norm(x)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
+if TYPE_CHECKING:  # where it is used it is imported: it comes with an extra
+    from sacrebleu.metrics.base import Metric
 
 Tokens = Sequence[str]
 
@@ -143,6 +144,8 @@ def corpus_bleu(
 
     Source: Papineni et al. 2002; Post 2018 for the signature.
     """
+    from sacrebleu.metrics.bleu import BLEU
+
     if tokenize not in BLEU.TOKENIZERS:
         raise ValueError(f"tokenize must be one of {sorted(BLEU.TOKENIZERS)}, got {tokenize!r}")
     return _corpus_score(BLEU(lowercase=lowercase, tokenize=tokenize), hypotheses, references)
@@ -166,11 +169,13 @@ def corpus_chrf(
 
     Source: Popovic 2015.
     """
+    from sacrebleu.metrics.chrf import CHRF
+
     return _corpus_score(CHRF(lowercase=lowercase), hypotheses, references)
 
 
 def _corpus_score(
-    metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[str]
+    metric: Metric, hypotheses: Sequence[str], references: Sequence[str]
 ) -> CorpusScore:
     _require_sentences(hypotheses, references)
     result = metric.corpus_score(hypotheses, [references])

@@ -1,5 +1,7 @@
 """The Transformer: embeddings, encoder, decoder and the projection to the vocabulary.
 
+Ids, masks and memories are checked here, where they come in, and nowhere behind.
+
 Source: Vaswani et al. 2017, figure 1.
 """
 
@@ -10,21 +12,18 @@ import torch
 from torch import Tensor, nn
 
 from transformer_ref._validate import (
-    require_at_least_one,
     require_choice,
-    require_heads,
     require_hidden,
     require_ids,
     require_in_vocabulary,
     require_mask,
-    require_probability,
+    require_model_config,
     values_of,
 )
 from transformer_ref.cache import KVCache
-from transformer_ref.checkpoint import PretrainedModel
 from transformer_ref.device import queues_work
 from transformer_ref.embeddings import TokenEmbedding
-from transformer_ref.layers import DecoderLayer, EncoderLayer, Norm
+from transformer_ref.layers import DecoderLayer, EncoderLayer, Norm, Stack
 from transformer_ref.masks import (
     Mask,
     PreparedMask,
@@ -34,6 +33,7 @@ from transformer_ref.masks import (
     target_mask,
 )
 from transformer_ref.positions import Positions, make_positions
+from transformer_ref.pretrained import PretrainedModel
 
 
 @dataclass(frozen=True)
@@ -77,22 +77,9 @@ class TransformerConfig:
     pad_id: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what no model could be built from; the modules check the rest."""
-        require_at_least_one(
-            src_vocab_size=self.src_vocab_size,
-            tgt_vocab_size=self.tgt_vocab_size,
-            d_model=self.d_model,
-            num_heads=self.num_heads,
-            num_encoder_layers=self.num_encoder_layers,
-            num_decoder_layers=self.num_decoder_layers,
-            d_ff=self.d_ff,
-            max_len=self.max_len,
-        )
-        require_probability(dropout=self.dropout)
-        require_choice("norm", self.norm, ("post", "pre"))
-        require_choice("positions", self.positions, ("sinusoidal", "learned"))
+        """Refuse what no model could be built from."""
+        require_model_config(self)
         require_choice("tie_weights", self.tie_weights, ("none", "target", "all"))
-        require_heads(self.d_model, self.num_heads)
         smaller = min(self.src_vocab_size, self.tgt_vocab_size)
         if not isinstance(self.pad_id, int) or not 0 <= self.pad_id < smaller:
             raise ValueError(f"pad_id must be an id of both vocabularies, got {self.pad_id!r}")
@@ -103,41 +90,24 @@ class TransformerConfig:
             )
 
 
-def _stack(
-    layer: type[EncoderLayer | DecoderLayer], num_layers: int, config: TransformerConfig
-) -> nn.ModuleList:
-    sizes = config.d_model, config.num_heads, config.d_ff, config.dropout
-    return nn.ModuleList(layer(*sizes, norm=config.norm) for _ in range(num_layers))
-
-
-def _last_norm(config: TransformerConfig) -> nn.Module:
-    """Pre-norm leaves the residual sum as it grew; one more LayerNorm ends the stack."""
-    return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
-
-
-class Encoder(nn.Module):
+class Encoder(Stack):
     """A stack of encoder layers; with pre-norm a last LayerNorm after it."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.layers = _stack(EncoderLayer, config.num_encoder_layers, config)
-        self.norm = _last_norm(config)
+        self._add_layers(EncoderLayer, config.num_encoder_layers, config)
 
     def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Map embedded tokens (B, S, D) to the memory (B, S, D): one vector for each token."""
-        mask = PreparedMask.of(mask)
-        for layer in self.layers:
-            x = layer(x, mask)
-        return self.norm(x)
+        return self._run_layers(x, PreparedMask.of(mask))
 
 
-class Decoder(nn.Module):
+class Decoder(Stack):
     """A stack of decoder layers that look at the same memory; with pre-norm a last LayerNorm."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.layers = _stack(DecoderLayer, config.num_decoder_layers, config)
-        self.norm = _last_norm(config)
+        self._add_layers(DecoderLayer, config.num_decoder_layers, config)
 
     def forward(
         self,
@@ -150,10 +120,7 @@ class Decoder(nn.Module):
     ) -> Tensor:
         """Map embedded tokens (B, T, D) and the memory (B, S, D) to hidden states (B, T, D)."""
         masks = PreparedMask.of(tgt_mask), PreparedMask.of(memory_mask)
-        for index, layer in enumerate(self.layers):
-            layer_cache = cache.layers[index] if cache is not None else None
-            x = layer(x, memory, *masks, layer_cache, is_causal)
-        return self.norm(x)
+        return self._run_layers(x, memory, *masks, is_causal=is_causal, cache=cache)
 
 
 def _positions(config: TransformerConfig) -> nn.Module:
@@ -218,8 +185,7 @@ class Transformer(PretrainedModel):
             ValueError: on ids out of the vocabulary, S above max_len, or a mask that does not fit.
         """
         x = self.src_positions(self.src_embedding(src, "src", check_ids))
-        if src_mask is not None:
-            require_mask("src_mask", src_mask, self._scores_shape(src, src), src.device)
+        self._require_mask("src_mask", src_mask, src, src)
         return self.encoder(x, src_mask)
 
     def decode(
@@ -254,27 +220,34 @@ class Transformer(PretrainedModel):
                 that does not fit.
         """
         require_hidden("memory", memory, self.tgt_embedding.weight)
-        if cache is not None:
-            cache.require_layers(self.config.num_decoder_layers)
         offset = cache.length if cache is not None else 0
         x = self.tgt_positions(self.tgt_embedding(tgt, "tgt", check_ids), offset)
-        so_far = cache.begin(tgt, name="tgt") if cache is not None else tgt
+        if memory.shape[0] != tgt.shape[0]:
+            raise ValueError(
+                "memory must have the batch of tgt, "
+                f"got {tuple(memory.shape)} for {tuple(tgt.shape)}"
+            )
+        so_far = tgt if cache is None else cache.begin(tgt, len(self.decoder.layers), "tgt")
+        if is_causal and tgt_mask is not None:
+            raise ValueError(f"is_causal needs tgt_mask=None, got {tuple(tgt_mask.shape)}")
         if is_causal:
-            _require_no_mask(tgt_mask)
             tgt_mask = later_rows(tgt.shape[1], offset, tgt.device)
         elif tgt_mask is None:
             tgt_mask = _new_rows(so_far, self.config.pad_id, offset)
-        if tgt_mask is not None:
-            require_mask("tgt_mask", tgt_mask, self._scores_shape(tgt, so_far), tgt.device)
-        if memory_mask is not None:
-            require_mask("memory_mask", memory_mask, self._scores_shape(tgt, memory), tgt.device)
-        hidden = self.decoder(
-            x, memory, tgt_mask, memory_mask, cache, is_causal=is_causal and offset == 0
-        )
+        else:
+            self._require_mask("tgt_mask", tgt_mask, tgt, so_far)
+        self._require_mask("memory_mask", memory_mask, tgt, memory)
+        first_causal = is_causal and offset == 0
+        hidden = self.decoder(x, memory, tgt_mask, memory_mask, cache, is_causal=first_causal)
         logits = self.output_proj(hidden)
         if cache is not None:
             cache.keep(so_far)
         return logits
+
+    def _require_mask(self, name: str, mask: Tensor | None, queries: Tensor, keys: Tensor) -> None:
+        if mask is not None:
+            scores = queries.shape[0], self.config.num_heads, queries.shape[1], keys.shape[1]
+            require_mask(name, mask, scores, queries.device)
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Score all target positions in one pass (teacher forcing), with masks made from pad_id.
@@ -305,21 +278,18 @@ class Transformer(PretrainedModel):
                 "src and tgt_in must have as many rows, "
                 f"got {tuple(src.shape)} and {tuple(tgt_in.shape)}"
             )
-        src_mask: Tensor | None = padding_mask(src, self.config.pad_id)
-        is_causal = False
-        found = values_of(src, lambda: _facts(src, tgt_in, self.config.pad_id))
+        config, src_mask, is_causal = self.config, None, False
+        found = values_of(src, lambda: _facts(src, tgt_in, config.pad_id))
         if found is not None:
-            require_in_vocabulary("src", self.config.src_vocab_size, *found[:2])
-            require_in_vocabulary("tgt_in", self.config.tgt_vocab_size, *found[2:4])
-            src_mask = None if found[4] else src_mask
+            require_in_vocabulary("src", config.src_vocab_size, *found[:2])
+            require_in_vocabulary("tgt_in", config.tgt_vocab_size, *found[2:4])
             is_causal = bool(found[5])
+        if found is None or not found[4]:
+            src_mask = padding_mask(src, config.pad_id)
         memory = self.encode(src, src_mask, check_ids=False)
         return self.decode(
             tgt_in, memory, memory_mask=src_mask, is_causal=is_causal, check_ids=False
         )
-
-    def _scores_shape(self, queries: Tensor, keys: Tensor) -> tuple[int, ...]:
-        return queries.shape[0], self.config.num_heads, queries.shape[1], keys.shape[1]
 
 
 def _facts(src: Tensor, tgt_in: Tensor, pad_id: int) -> Tensor:
@@ -332,11 +302,6 @@ def _facts(src: Tensor, tgt_in: Tensor, pad_id: int) -> Tensor:
         (real[:, :-1] >= real[:, 1:]).all(),  # no token after padding
     )
     return torch.stack([fact.long() for fact in facts])
-
-
-def _require_no_mask(tgt_mask: Tensor | None) -> None:
-    if tgt_mask is not None:
-        raise ValueError(f"is_causal needs tgt_mask=None, got {tuple(tgt_mask.shape)}")
 
 
 def _new_rows(ids: Tensor, pad_id: int, offset: int) -> Tensor | None:

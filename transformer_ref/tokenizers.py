@@ -17,8 +17,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args
 
-import regex
-
 from transformer_ref._validate import require_at_least_one, require_choice, require_several
 from transformer_ref.files import write_json
 from transformer_ref.vocabulary import SPECIALS, UNK, Vocabulary
@@ -336,6 +334,13 @@ _TO_PRINTABLE = dict(enumerate(BYTES))
 _FROM_PRINTABLE = {ord(character): byte for byte, character in enumerate(BYTES)}
 
 
+def _split(pattern: str, text: str) -> list[str]:
+    """Find all matches; the library, which keeps the compiled pattern, comes with an extra."""
+    import regex
+
+    return regex.findall(pattern, text)
+
+
 class BPETokenizer(Tokenizer):
     """Byte-pair encoding of bytes: any text comes back as it was.
 
@@ -367,7 +372,6 @@ class BPETokenizer(Tokenizer):
     # mostly is one, and so both split it alike.
     _file = TOKENIZER_FILE
     PATTERN = r"[ ']?[^\s\p{N}\p{P}\p{S}]+| ?\p{N}+| ?[\p{P}\p{S}]+|\s+(?!\S)|\s+"
-    _SPLIT = regex.compile(PATTERN)
     _CACHED_WORDS = 2**16
 
     def __init__(self, merges: Iterable[Merge], *, specials: Iterable[str] = ()) -> None:
@@ -428,7 +432,7 @@ class BPETokenizer(Tokenizer):
         words: Counter[str] = Counter()
         for text in texts:
             _require_text("each of texts", text)
-            words.update(cls._SPLIT.findall(text))
+            words.update(_split(cls.PATTERN, text))
         if not words:
             raise ValueError("texts must hold at least one character, got none")
         counts = {_to_printable(word): count for word, count in words.items()}
@@ -437,7 +441,7 @@ class BPETokenizer(Tokenizer):
         return cls(merges, specials=untrained.specials)
 
     def _cut(self, text: str) -> list[str]:
-        return [token for word in self._SPLIT.findall(text) for token in self._merge(word)]
+        return [token for word in _split(self.PATTERN, text) for token in self._merge(word)]
 
     def _merge(self, word: str) -> list[str]:
         """Apply the merges to one word; words come again, so keep the answer."""

@@ -7,14 +7,9 @@ import hashlib
 import random
 import string
 from collections.abc import Callable
-from typing import Literal
-
-from babel.dates import format_date
 
 from transformer_ref._validate import require_at_least_one
-
-ToySplit = Literal["train", "dev", "test"]
-Pair = tuple[str, str]
+from transformer_ref.data import Pair, Split
 
 # Locales of several scripts and orders. The short format is left out: 3/4/87 is two dates.
 LOCALES = (  # noqa: SIM905 (a literal would take 20 lines)
@@ -24,9 +19,7 @@ FORMATS = ("medium", "long", "full")
 FIRST_DAY, LAST_DAY = datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)
 
 
-def reversal_pairs(
-    split: ToySplit, count: int, *, seed: int = 0, max_length: int = 12
-) -> list[Pair]:
+def reversal_pairs(split: Split, count: int, *, seed: int = 0, max_length: int = 12) -> list[Pair]:
     """Draw strings with the same strings reversed.
 
     Args:
@@ -50,7 +43,7 @@ def reversal_pairs(
     return _draw_pairs(draw, split, count, seed)
 
 
-def date_pairs(split: ToySplit, count: int, *, seed: int = 0) -> list[Pair]:
+def date_pairs(split: Split, count: int, *, seed: int = 0) -> list[Pair]:
     """Draw dates as people of many languages write them, with the same dates in ISO 8601.
 
     Args:
@@ -66,6 +59,7 @@ def date_pairs(split: ToySplit, count: int, *, seed: int = 0) -> list[Pair]:
 
     Source: the formats are those of the Unicode CLDR, as babel has them.
     """
+    from babel.dates import format_date  # comes with an extra
 
     def draw(source: random.Random) -> tuple[str, Pair]:
         day = FIRST_DAY + datetime.timedelta(days=source.randint(0, (LAST_DAY - FIRST_DAY).days))
@@ -76,7 +70,7 @@ def date_pairs(split: ToySplit, count: int, *, seed: int = 0) -> list[Pair]:
 
 
 def _draw_pairs(
-    draw: Callable[[random.Random], tuple[str, Pair]], split: ToySplit, count: int, seed: int
+    draw: Callable[[random.Random], tuple[str, Pair]], split: Split, count: int, seed: int
 ) -> list[Pair]:
     """Draw (key, pair) until `count` pairs have a key of this split."""
     if split not in ("train", "dev", "test"):
@@ -91,7 +85,7 @@ def _draw_pairs(
     return pairs
 
 
-def _split_of(key: str) -> ToySplit:
+def _split_of(key: str) -> Split:
     """Ten percent dev, ten percent test, by a hash: the same for every seed."""
     bucket = hashlib.md5(key.encode(), usedforsecurity=False).digest()[0]
     return "dev" if bucket < 26 else "test" if bucket < 52 else "train"

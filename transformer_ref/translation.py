@@ -17,6 +17,7 @@ import torch
 
 from transformer_ref._validate import require_at_least_one
 from transformer_ref.batching import Example, pad_batch
+from transformer_ref.data import Pair as Pair
 from transformer_ref.data import Split
 from transformer_ref.decoding import beam_search, greedy_decode
 from transformer_ref.device import pick_device
@@ -31,8 +32,6 @@ from transformer_ref.tokenizers import (
     load_tokenizer,
 )
 from transformer_ref.training import Trainer, TrainingConfig
-
-Pair = tuple[str, str]
 
 
 def decode_all(

@@ -32,6 +32,11 @@ TASKS = [key for key in all_tasks() if key.startswith("blocks.")]
 # --- the answers -----------------------------------------------------------------------------
 
 
+def of_block(d_model, num_heads, d_ff, norm="post"):
+    """What the package makes its own layers of."""
+    return package.Block(d_model, num_heads, d_ff, norm=norm, has_memory=False)
+
+
 def as_torch(layer, d_model, num_heads, d_ff, kind):
     """Torch's own layer with the same weights."""
     built = nn.TransformerDecoderLayer if hasattr(layer, "norm3") else nn.TransformerEncoderLayer
@@ -327,6 +332,7 @@ class GroupNorm(nn.GroupNorm):
         (NORM, reference.layer_norm, "checks.blocks.layer_norm"),
         (FEED, package.FeedForward, "layers.FeedForward"),
         (ENCODER, package.EncoderLayer, "layers.EncoderLayer"),
+        (ENCODER, of_block, "layers.Block"),
         (ENCODER, of_torch(nn.TransformerEncoderLayer), "nn.TransformerEncoderLayer"),
         (DECODER, package.DecoderLayer, "layers.DecoderLayer"),
         (DECODER, of_torch(nn.TransformerDecoderLayer), "nn.TransformerDecoderLayer"),

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tests.package.examples import small_config, small_model
+from tests.package.examples import small_model
 from transformer_ref import (
     attention,
     batching,
@@ -150,25 +150,6 @@ ATTENTION = {
         {"d_model": 12, "num_heads": 3},
         {"d_model": (*SIZES, 10), "num_heads": (*SIZES, 5), "dropout": RATES},
     ),
-    "attention.MultiHeadAttention.forward": Entry(
-        attention.MultiHeadAttention(12, 3),
-        {"query": x(2, 5, 12), "key": x(2, 7, 12), "value": x(2, 7, 12)},
-        {
-            "query": (*no_hidden(5), x(1, 5, 12)),
-            "key": (*no_hidden(7), x(2, 6, 12)),
-            "value": (*no_hidden(7), x(2, 6, 12)),
-            "mask": no_mask(5, 7),
-            "is_causal": (Bad(True, "T=5, S=7"),),
-        },
-    ),
-    "attention.split_heads": Entry(
-        attention.split_heads,
-        {"x": x(2, 5, 12), "num_heads": 3},
-        {"x": (x(5, 12), x(2, 5, 3, 4)), "num_heads": (0, -1, 5)},
-    ),
-    "attention.merge_heads": Entry(
-        attention.merge_heads, {"x": x(2, 3, 5, 4)}, {"x": (x(3, 5, 4), x(1, 2, 3, 5, 4))}
-    ),
 }
 
 MASKS = {
@@ -282,26 +263,8 @@ EMBEDDINGS = {
     ),
 }
 
-SIZES_OF_LAYER = {"d_model": (*SIZES, 10), "num_heads": (*SIZES, 5), "d_ff": SIZES}
+SIZES_OF_LAYER = {"d_model": (*SIZES, 10), "num_heads": (*SIZES, 5)}
 LAYERS = {
-    "layers.FeedForward.__init__": Entry(
-        layers.FeedForward,
-        {"d_model": 12, "d_ff": 20},
-        {"d_model": SIZES, "d_ff": SIZES, "dropout": RATES, "activation": ("swish", None)},
-    ),
-    "layers.FeedForward.forward": Entry(
-        layers.FeedForward(12, 20),
-        {"x": x(2, 5, 12)},
-        {
-            "x": (
-                x(2, 5, 8),
-                torch.tensor(0.0),
-                ids(2, 5, 12),
-                x(2, 5, 12).double(),
-                x(2, 5, 12).to("meta"),
-            )
-        },
-    ),
     "layers.EncoderLayer.__init__": Entry(
         layers.EncoderLayer,
         {"d_model": 12, "num_heads": 3, "d_ff": 20},
@@ -312,26 +275,10 @@ LAYERS = {
             "activation": ("swish", None),
         },
     ),
-    "layers.EncoderLayer.forward": Entry(
-        layers.EncoderLayer(12, 3, 20),
-        {"x": x(2, 5, 12)},
-        {"x": no_hidden(5), "mask": no_mask(5, 5)},
-    ),
     "layers.DecoderLayer.__init__": Entry(
         layers.DecoderLayer,
         {"d_model": 12, "num_heads": 3, "d_ff": 20},
         {**SIZES_OF_LAYER, "dropout": RATES, "norm": ("middle", None)},
-    ),
-    "layers.DecoderLayer.forward": Entry(
-        layers.DecoderLayer(12, 3, 20),
-        {"x": x(2, 5, 12), "memory": x(2, 7, 12)},
-        {
-            "x": (*no_hidden(5), x(3, 5, 12)),
-            "memory": (*no_hidden(7), x(3, 7, 12)),
-            # One layer alone knows them as the masks of its two attentions.
-            "tgt_mask": tuple(Bad(bad, "got", "mask") for bad in no_mask(5, 5)),
-            "memory_mask": tuple(Bad(bad, "got", "mask") for bad in no_mask(5, 7)),
-        },
     ),
 }
 
@@ -357,21 +304,6 @@ MODEL = {
             "positions": ("rotary", None),
             "tie_weights": ("both", None, True, Bad("all", "src_vocab_size=23")),
             "pad_id": (-1, 19, 0.5, None),
-        },
-    ),
-    "model.Encoder.forward": Entry(
-        model.Encoder(small_config()),
-        {"x": x(2, 7, 12)},
-        {"x": no_hidden(7), "mask": no_mask(7, 7)},
-    ),
-    "model.Decoder.forward": Entry(
-        model.Decoder(small_config()),
-        {"x": x(2, 5, 12), "memory": x(2, 7, 12)},
-        {
-            "x": (*no_hidden(5), x(3, 5, 12)),
-            "memory": (*no_hidden(7), x(3, 7, 12)),
-            "tgt_mask": tuple(Bad(bad, "got", "mask") for bad in no_mask(5, 5)),
-            "memory_mask": tuple(Bad(bad, "got", "mask") for bad in no_mask(5, 7)),
         },
     ),
     "model.Transformer.encode": Entry(
@@ -420,11 +352,10 @@ NO_SEARCH = {
 }
 CUT = {"top_k": SIZES_OR_NONE, "top_p": (0.0, -0.1, 1.5, NAN, "0.5")}
 DECODING = {
-    "cache.KVCache.require_layers": Entry(
-        KVCache(2).require_layers, {"num_layers": 2}, {"num_layers": (Bad(3, "= 3 .. got 2"),)}
-    ),
     "cache.KVCache.begin": Entry(
-        lambda **given: filled_cache().begin(**given), {"ids": ids(2, 1)}, {"ids": (ids(3, 1),)}
+        lambda **given: filled_cache().begin(**given),
+        {"ids": ids(2, 1), "num_layers": 3},
+        {"ids": (ids(3, 1),), "num_layers": (Bad(2, "= 2 .. got 3"),)},
     ),
     "decoding.greedy_decode": Entry(decoding.greedy_decode, SEARCH, NO_SEARCH),
     "decoding.sample": Entry(
@@ -517,10 +448,10 @@ TRAINING = {
             "pool": SIZES,
         },
     ),
-    "training.split_target": Entry(
+    "training.losses.split_target": Entry(
         training.split_target, {"ids": ids(2, 3)}, {"ids": (*no_ids(), ids(2, 1))}
     ),
-    "training.sequence_loss": Entry(
+    "training.losses.sequence_loss": Entry(
         training.sequence_loss,
         {"logits": x(2, 3, 7), "labels": LABELS, "pad_id": 0},
         {
@@ -537,12 +468,12 @@ TRAINING = {
             "label_smoothing": RATES,
         },
     ),
-    "training.noam_learning_rate": Entry(
+    "training.schedules.noam_learning_rate": Entry(
         training.noam_learning_rate,
         {"step": 3, "d_model": 12, "warmup": 5},
         {"step": SIZES, "d_model": SIZES, "warmup": SIZES},
     ),
-    "training.trapezoid_learning_rate": Entry(
+    "training.schedules.trapezoid_learning_rate": Entry(
         training.trapezoid_learning_rate,
         {"step": 3, "peak": 0.1, "warmup": 5, "total": 9, "decay_fraction": 0.3},
         {
@@ -553,7 +484,7 @@ TRAINING = {
             "decay_fraction": RATES,
         },
     ),
-    "training.TrainingConfig.__init__": Entry(
+    "training.config.TrainingConfig.__init__": Entry(
         training.TrainingConfig,
         {},
         {
@@ -572,12 +503,12 @@ TRAINING = {
             "ema": RATES,
         },
     ),
-    "training.TrainingConfig.learning_rate_at": Entry(
+    "training.config.TrainingConfig.learning_rate_at": Entry(
         training.TrainingConfig().learning_rate_at,
         {"step": 3, "total": 9},
         {"step": (*SIZES, Bad(10, "step=10, total=9")), "total": SIZES},
     ),
-    "training.Trainer.__init__": Entry(
+    "training.trainer.Trainer.__init__": Entry(
         training.Trainer,
         {
             "model": small_model(),
@@ -594,7 +525,7 @@ TRAINING = {
             "pad_id": (None, 0.5, "0"),
         },
     ),
-    "training.Trainer.train": Entry(
+    "training.trainer.Trainer.train": Entry(
         lambda **given: training.Trainer(
             small_model(), EXAMPLES, training.TrainingConfig(epochs=1), device=torch.device("cpu")
         ).train(**given, progress=False),
@@ -919,7 +850,7 @@ TRANSLATION = {
         {"pairs": PAIRS},
         {"pairs": (Bad([], "got none", "texts"),), "kind": ("byte", None), "num_merges": (-1, 2.5)},
     ),
-    "checkpoint.PretrainedModel.from_pretrained": Entry(
+    "pretrained.PretrainedModel.from_pretrained": Entry(
         model.Transformer.from_pretrained,
         {"folder": NOWHERE},
         {**NO_FOLDER, "dtype": (Bad(torch.int64, "got torch.int64"),)},
@@ -1035,7 +966,10 @@ WITHOUT_A_CASE = {
     "*.run_dir": "written to: an OSError of the system; what it must not hold, test_training says",
     "files.*": "written to: an OSError of the system",
     "*.save_pretrained.folder": "written to: an OSError of the system",
-    "cache.*.update.*": "called by attention, which has checked them",
+    "attention.MultiHeadAttention.forward.*": "called by the models, which check",
+    "attention.split_heads.*": "called by the models, which check",
+    "attention.merge_heads.*": "called by the models, which check",
+    "cache.*.append.*": "called by the models, which check",
     "cache.*.shorten.*": "called by KVCache.begin with a length of its own",
     "cache.KVCache.keep.*": "what begin has returned",
     "cache.*.select.*": "called by searches with rows of their own",
@@ -1047,6 +981,12 @@ WITHOUT_A_CASE = {
     "embeddings.TokenEmbedding.__init__.scale": "any number",
     "g2p.train_g2p.*": "handed to Trainer and to slices",
     "data.Address.*": "a result",
+    "layers.FeedForward.*": "made and called by the models, which check",
+    "layers.Block.*": "made and called by the models, which check",
+    "layers.*.__init__.d_ff": "checked by the configs of the models",
+    "layers.*.forward.*": "called by the models, which check",
+    "model.Encoder.forward.*": "called by the models, which check",
+    "model.Decoder.forward.*": "called by the models, which check",
     "masks.later_rows.*": "part of the models, which check",
     "masks.PreparedMask.*": "part of attention, which checks",
     "metrics.edit_distance.*": "any two sequences",
@@ -1062,8 +1002,15 @@ WITHOUT_A_CASE = {
     "settings.TokenizerSettings.__init__.kind": "checked where it is read, by read_settings",
     "settings.DecodingSettings.__init__.length_penalty": "checked by beam_search",
     "tokenizers.Tokenizer.__init__.*": "an abstract class; see those made from it",
-    "training.Batch.*": "made by Trainer",
-    "training.StepRecord.*": "a result",
+    "training.losses.mean_surprise.*": "part of sequence_loss and Trainer, which check",
+    "training.losses.require_scores.*": "part of sequence_loss and Trainer, which check",
+    "training.run_state.RunFolder.*": "made by Trainer",
+    "training.run_state.history_of.*": "what history_as_tensor has returned",
+    "training.run_state.history_as_tensor.*": "part of Trainer",
+    "training.run_state.csv_line.*": "part of Trainer",
+    "training.run_state.*random_states.*": "part of Trainer",
+    "training.losses.Batch.*": "made by Trainer",
+    "training.run_state.StepRecord.*": "a result",
     "translation.TranslationScores.*": "a result",
     "translation.fixed_sample.*": "part of the training commands",
     "translation.train_tokenizers.min_freq": "handed to the tokenizers' own train",

@@ -206,16 +206,16 @@ class TestDropout:
 class TestRecordAttention:
     """record_attention."""
 
-    def test_changes_no_result_and_leaves_no_hook(self, device: torch.device) -> None:
+    def test_changes_no_result_and_leaves_nothing_behind(self, device: torch.device) -> None:
         model = small_model(device).double()
         src, tgt = small_batch(device, model.config)
         expected = model(src, tgt)
         with record_attention(model) as recorded:
             torch.testing.assert_close(model(src, tgt), expected, rtol=1e-10, atol=1e-10)
-            assert any(module._forward_hooks for module in model.modules())
-        assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
-        assert torch.equal(model(src, tgt), expected)
         assert len(recorded) == 2 + 2 * 3
+        recorded.clear()
+        assert torch.equal(model(src, tgt), expected)
+        assert not recorded
 
     def test_keeps_the_weights_of_each_module_by_name(self, device: torch.device) -> None:
         model = small_model(device)
@@ -232,11 +232,22 @@ class TestRecordAttention:
         assert torch.all(own.triu(1) == 0)
         assert torch.all(cross[-1, ..., -2:] == 0)
 
-    def test_hooks_go_even_when_the_model_fails(self) -> None:
+    def test_ends_even_when_the_model_fails(self) -> None:
         model = small_model()
-        with pytest.raises(ValueError, match="src"), record_attention(model):
+        with pytest.raises(ValueError, match="src"), record_attention(model) as recorded:
             model(torch.tensor([[99]]), torch.tensor([[1]]))
-        assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+        model(torch.tensor([[9]]), torch.tensor([[1]]))
+        assert not recorded
+
+    def test_an_inner_block_leaves_the_outer_one_recording(self, device: torch.device) -> None:
+        model = small_model(device)
+        src, tgt = small_batch(device, model.config)
+        with record_attention(model) as outer:
+            with record_attention(model.encoder) as inner:
+                model(src, tgt)
+            assert set(inner) == {f"layers.{i}.self_attention" for i in range(2)}
+            model(src, tgt)
+        assert len(outer) == 2 + 2 * 3
 
     @pytest.mark.parametrize("positional", [False, True])
     def test_a_caller_that_wants_weights_still_gets_them(
@@ -323,6 +334,3 @@ def test_values_without_their_keys_are_named(path: object) -> None:
 def test_messages_name_what_does_not_fit_from_their_first_word_on() -> None:
     with pytest.raises(ValueError, match=r"^d_model must be an integer of at least 1, got 0"):
         MultiHeadAttention(0, 1)
-    x = torch.randn(1, 4, 6)
-    with pytest.raises(ValueError, match=r"^query, key and value must share the batch, key and"):
-        MultiHeadAttention(6, 2)(x, x, torch.randn(1, 3, 6))

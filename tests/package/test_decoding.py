@@ -310,7 +310,7 @@ class Scripted(Transformer):
 
     def decode(self, tgt, memory, memory_mask=None, cache=None, check_ids=True):
         if cache is not None:
-            tgt = cache.begin(tgt)
+            tgt = cache.begin(tgt, len(cache.layers))
             cache.keep(tgt)
         rows = [
             self.table.get(tuple(row[1:]), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]) for row in tgt.tolist()

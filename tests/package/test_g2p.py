@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -116,13 +114,6 @@ def test_training_twice_gives_the_same_numbers(tmp_path):
         for name in ("first", "second")
     ]
     assert runs[0] == runs[1]
-
-
-def test_the_module_is_a_short_form_of_the_command_line(tmp_path):
-    arguments = ["-m", "transformer_ref.g2p", "--run-dir", str(tmp_path), "--limit", "0"]
-    run = subprocess.run([sys.executable, *arguments], capture_output=True, text=True)
-    assert run.returncode == 1
-    assert run.stderr.startswith("error: limit must be an integer of at least 1, got 0")
 
 
 def test_a_speller_translates_words_into_strings(speller):

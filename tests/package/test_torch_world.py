@@ -79,7 +79,7 @@ def test_no_gradient_goes_through_the_cache() -> None:
         model.decode(tgt[:, step : step + 1], memory, cache=cache)
         gpt(tgt[:, step : step + 1], own)
     for layer in (*cache.layers, *own.layers):
-        kept = [*(layer.self_attention._room or ()), *(layer.cross_attention._stored or ())]
+        kept = [*layer.self_attention._room, *(layer.cross_attention.stored or ())]
         assert kept
         assert not any(keys.requires_grad for keys in kept)
 

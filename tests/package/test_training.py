@@ -18,7 +18,6 @@ from torch.nn import functional as F
 
 from tests.package.training_runs import RUN, TINY, new_trainer, reversal_examples
 from transformer_ref import Transformer
-from transformer_ref import training as training_module
 from transformer_ref.batching import bucketed_batches, token_batches
 from transformer_ref.device import pick_device
 from transformer_ref.gpt import GPT, GPTConfig
@@ -30,6 +29,8 @@ from transformer_ref.training import (
     split_target,
     trapezoid_learning_rate,
 )
+from transformer_ref.training import trainer as trainer_module
+from transformer_ref.training.optimizers import hidden_matrices
 
 
 def raises(error, message):
@@ -374,7 +375,7 @@ def test_muon_moves_the_hidden_matrices_and_adamw_the_rest(device):
 def test_a_matrix_that_embeds_too_is_no_hidden_one():
     model = nn.Sequential(nn.Embedding(7, 4), nn.Linear(4, 4), nn.Linear(4, 7, bias=False))
     model[2].weight = model[0].weight
-    (hidden,) = training_module._hidden_matrices(model)
+    (hidden,) = hidden_matrices(model)
     assert hidden is model[1].weight
 
 
@@ -1072,7 +1073,7 @@ def test_metrics_have_each_step_once_after_a_kill(tmp_path):
 
 def test_the_time_between_two_calls_does_not_count(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(training_module.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(trainer_module.time, "perf_counter", lambda: now[0])
     trainer = small_trainer(RUN)
     trainer.model.register_forward_pre_hook(lambda *_: now.__setitem__(0, now[0] + 1.0))
     trainer.train(max_steps=2, progress=False)

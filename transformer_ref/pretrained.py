@@ -1,4 +1,4 @@
-"""Checkpoints: a model as a folder with config.json and model.safetensors."""
+"""Pretrained models: a model as a folder with config.json and model.safetensors."""
 
 import contextlib
 import io
