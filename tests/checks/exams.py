@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from transformer_ref.checks.judge import Exam, find_fault, find_misconception, make_exam
-from transformer_ref.checks.run import run_case
+from transformer_ref.checks.engine.asking import run_case
+from transformer_ref.checks.engine.diagnosis import find_misconception
+from transformer_ref.checks.engine.exam import Exam, make_exam
+from transformer_ref.checks.engine.faults import find_fault
 from transformer_ref.checks.task import Misconception, Outcome
 
 

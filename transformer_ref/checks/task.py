@@ -116,7 +116,7 @@ class Outcome:
     printed: str = ""
 
     def as_plain(self) -> dict[str, Any]:
-        """Return the outcome as a dictionary for :func:`transformer_ref.checks.plain.encode`."""
+        """Return the outcome as a dictionary, for the wire format."""
         return asdict(self)
 
     def is_well_formed(self) -> bool:
@@ -215,7 +215,7 @@ class Task:
         any_float: whether the result may have any floating dtype.
         nothing_to_learn: whether a module may have no parameter that training would change.
         makers: of arguments that are no plain data, by name; see
-            :mod:`transformer_ref.checks.made`.
+            :mod:`transformer_ref.checks.authoring.made_arguments`.
         ask: puts a case to an answer where one call does not show enough, as for a model whose
             weights have no names that are known: from the answer, the case and the arguments, made,
             to tensors by name. It runs beside the answer; None where the answer is just called.
