@@ -8,12 +8,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# A change in one of these means that every chapter has to be executed again.
-EXECUTION_INPUTS = ("transformer_ref", "requirements.lock")
+# A change in one of these means that every chapter has to be executed again. No chapter imports the
+# checks: to edit a hint costs no run. What begins with "!" is left out.
+EXECUTION_INPUTS = ("transformer_ref", "!transformer_ref/checks", "requirements.lock")
 
 # A change in one of these means that the site has to be built again.
 SITE_INPUTS = (
-    *EXECUTION_INPUTS,
+    "transformer_ref",
+    "requirements.lock",
     "_config.yml",
     "_toc.yml",
     "book",
@@ -33,19 +35,22 @@ def input_files(names: Iterable[str], root: Path = ROOT) -> list[Path]:
     """List the files that the given files and folders hold, in a fixed order.
 
     Args:
-        names: paths relative to `root`; one that does not exist holds nothing.
+        names: paths relative to `root`; one that does not exist holds nothing, and what is in one
+            that begins with "!" is left out.
         root: the root of the repository.
 
     Returns:
         Absolute paths of files, without what tools leave behind.
     """
     found: set[Path] = set()
+    left_out: set[Path] = set()
     for name in names:
-        path = root / name
-        found.update([path] if path.is_file() else path.rglob("*"))
+        path = root / name.removeprefix("!")
+        chosen = left_out if name.startswith("!") else found
+        chosen.update([path] if path.is_file() else path.rglob("*"))
     return sorted(
         path
-        for path in found
+        for path in found - left_out
         if path.is_file() and not IGNORED_PARTS.intersection(path.relative_to(root).parts)
     )
 

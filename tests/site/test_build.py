@@ -130,6 +130,27 @@ def test_the_digest_sees_names_and_bytes_and_nothing_else(tmp_path: Path) -> Non
     assert len({first, second, inputs.digest(["package"], tmp_path)}) == 3
 
 
+def test_to_edit_a_hint_executes_no_chapter_again(tmp_path: Path) -> None:
+    """The checks are left out of the key of the cache, and no chapter imports them."""
+    mistakes = tmp_path / "transformer_ref" / "checks" / "tasks" / "attention" / "mistakes.py"
+    module = tmp_path / "transformer_ref" / "attention.py"
+    mistakes.parent.mkdir(parents=True)
+    keys, sites = [], []
+    for file, text in ((module, "1"), (mistakes, "a hint"), (mistakes, "a better"), (module, "2")):
+        file.write_text(text)
+        keys.append(inputs.digest(inputs.EXECUTION_INPUTS, tmp_path))
+        sites.append(inputs.digest(inputs.SITE_INPUTS, tmp_path))
+    assert keys[0] == keys[1] == keys[2] != keys[3]
+    assert len(set(sites)) == 4  # their API page is a part of the site
+    chapters = [*(inputs.ROOT / "book").rglob("*.ipynb")]
+    assert chapters
+    assert not [each.name for each in chapters if "transformer_ref.checks" in each.read_text()]
+    model = [*(inputs.ROOT / "transformer_ref").rglob("*.py")]
+    checks = inputs.ROOT / "transformer_ref" / "checks"
+    others = [each for each in model if checks not in each.parents]
+    assert not [each.name for each in others if "transformer_ref.checks" in each.read_text()]
+
+
 def test_chapters_are_executed_ahead_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
