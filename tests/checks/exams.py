@@ -16,7 +16,8 @@ def assert_misconceptions_show(key: str, seed: int) -> None:
     """Each implementation of each misconception fails in at least one case."""
     exam = make_exam(key, seed)
     for entry in exam.task.misconceptions:
-        for wrong in entry.wrong:
+        for variant in range(len(entry.wrong)):
+            wrong = exam.task.wrong(entry, variant)
             assert any(faults(exam, run(exam, wrong))), entry.key
 
 
@@ -35,8 +36,8 @@ def assert_misconceptions_name_themselves(key: str, seed: int) -> None:
 
 def assert_names_itself(exam: Exam, entry: Misconception) -> None:
     """Each implementation of one misconception, run anew, fails and is told by its own name."""
-    for wrong in entry.wrong:
-        assert_named(exam, entry, run(exam, wrong))
+    for variant in range(len(entry.wrong)):
+        assert_named(exam, entry, run(exam, exam.task.wrong(entry, variant)))
 
 
 def assert_named(exam: Exam, entry: Misconception, outcomes: list[Outcome]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_ref.checks.authoring.changes import Change, change
 from transformer_ref.checks.task import Misconception
 
 Step = Callable[..., Any]
@@ -88,9 +89,15 @@ NOTEBOOK = Misconception(
 )
 
 
-def with_wrong(entry: Misconception, *wrong: Step) -> Misconception:
+def with_wrong(entry: Misconception, *wrong: Change | Step) -> Misconception:
     """Give an entry that several tasks share its implementations in one of them."""
     return replace(entry, wrong=wrong)
+
+
+def no_gradients(name: str) -> Change:
+    """Return the change that cuts the function or method of this name off from the gradients."""
+    indent = "    " if name == "forward" else ""
+    return change(f"def {name}(", f"@torch.no_grad()\n{indent}def {name}(")
 
 
 def detached(function: Step) -> Step:

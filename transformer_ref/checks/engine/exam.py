@@ -45,7 +45,7 @@ class Exam:
         key = (misconception.key, variant, number)
         if key not in self._wrong:
             with _undisturbed():
-                wrong = misconception.wrong[variant]
+                wrong = self.task.wrong(misconception, variant)
                 self._wrong[key] = self._ask(wrong, self.cases[number])
         return self._wrong[key]
 

@@ -6,11 +6,8 @@ read, and from the ways in which tests are known to be fooled.
 
 from __future__ import annotations
 
-from transformer_ref import attention as reference
-from transformer_ref.checks.authoring import attention_recipes as recipes
 from transformer_ref.checks.task import Task
-from transformer_ref.checks.tasks.attention import mistakes
-from transformer_ref.checks.tasks.attention.answers import _reference_multi_head
+from transformer_ref.checks.tasks.attention import answers, mistakes
 from transformer_ref.checks.tasks.attention.cases import (
     LOWEST,
     attend_cases,
@@ -49,7 +46,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("scores",),
-        reference=reference.attention_scores,
+        reference=answers.attention_scores,
         cases=score_cases,
         forbidden=(*FUSED, "transformer_ref.attention.attention_scores"),
         misconceptions=mistakes.SCORES,
@@ -64,7 +61,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("output", "weights"),
-        reference=reference.scaled_dot_product_attention,
+        reference=answers.scaled_dot_product_attention,
         cases=attend_cases,
         properties=(rows_sum_to_one, hidden_keys_weigh_nothing, output_is_weighted_value),
         forbidden=(*FUSED, "transformer_ref.attention.scaled_dot_product_attention"),
@@ -79,7 +76,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("heads",),
-        reference=reference.split_heads,
+        reference=answers.split_heads,
         cases=split_cases,
         forbidden=(*FUSED, "transformer_ref.attention.split_heads"),
         misconceptions=mistakes.SPLIT,
@@ -90,7 +87,7 @@ TASKS: tuple[Task, ...] = (
         contract=f"x (B, H, T, K); returns (B, T, D), which undoes split_heads. {EVERYWHERE}",
         kind="function",
         returns=("merged",),
-        reference=reference.merge_heads,
+        reference=answers.merge_heads,
         cases=merge_cases,
         forbidden=(*FUSED, "transformer_ref.attention.merge_heads"),
         misconceptions=mistakes.MERGE,
@@ -106,7 +103,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="class",
         returns=("output",),
-        reference=recipes.multi_head(_reference_multi_head),
+        reference=answers.MultiHeadAttention,
         cases=module_cases,
         forbidden=(*FUSED, "transformer_ref.attention.MultiHeadAttention"),
         misconceptions=mistakes.MULTI_HEAD,
@@ -121,7 +118,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("output",),
-        reference=_reference_multi_head,
+        reference=answers.multi_head_attention,
         cases=bug_cases,
         forbidden=FUSED,
         misconceptions=mistakes.BUG,
