@@ -17,7 +17,7 @@ from nbgrader import preprocessors
 # The limits stand with the checks, which a cell has to wait for.
 # They are read by path: to import the package would load torch into every command of nbgrader.
 package = importlib.util.find_spec("transformer_ref")
-limits = runpy.run_path(str(Path(package.origin).parent / "checks" / "limits.py"))
+limits = runpy.run_path(str(Path(package.origin).parent / "checks" / "engine" / "limits.py"))
 
 root = Path(__file__).resolve().parent
 c = get_config()  # nbgrader puts this name here when it reads the file

@@ -41,7 +41,7 @@ EXECUTION_ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
 }
 # The limits stand with the checks. They are read by path, as to import the package loads torch.
-LIMITS = runpy.run_path(str(ROOT / "transformer_ref" / "checks" / "limits.py"))
+LIMITS = runpy.run_path(str(ROOT / "transformer_ref" / "checks" / "engine" / "limits.py"))
 CELL_TIMEOUT = int(LIMITS["NOTEBOOK_CELL_SECONDS"])
 
 NOTEBOOK_METADATA = {

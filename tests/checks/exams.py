@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from transformer_ref.checks.judge import Exam, find_fault, find_misconception, make_exam
-from transformer_ref.checks.run import run_case
+from transformer_ref.checks.engine.asking import run_case
+from transformer_ref.checks.engine.diagnosis import find_misconception
+from transformer_ref.checks.engine.exam import Exam, make_exam
+from transformer_ref.checks.engine.faults import find_fault
 from transformer_ref.checks.task import Misconception, Outcome
 
 
@@ -14,7 +16,8 @@ def assert_misconceptions_show(key: str, seed: int) -> None:
     """Each implementation of each misconception fails in at least one case."""
     exam = make_exam(key, seed)
     for entry in exam.task.misconceptions:
-        for wrong in entry.wrong:
+        for variant in range(len(entry.wrong)):
+            wrong = exam.task.wrong(entry, variant)
             assert any(faults(exam, run(exam, wrong))), entry.key
 
 
@@ -33,8 +36,8 @@ def assert_misconceptions_name_themselves(key: str, seed: int) -> None:
 
 def assert_names_itself(exam: Exam, entry: Misconception) -> None:
     """Each implementation of one misconception, run anew, fails and is told by its own name."""
-    for wrong in entry.wrong:
-        assert_named(exam, entry, run(exam, wrong))
+    for variant in range(len(entry.wrong)):
+        assert_named(exam, entry, run(exam, exam.task.wrong(entry, variant)))
 
 
 def assert_named(exam: Exam, entry: Misconception, outcomes: list[Outcome]) -> None:

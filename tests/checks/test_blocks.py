@@ -13,10 +13,11 @@ from tests.notebooks.assignments import Shell, cells_before_the_tasks, read
 from transformer_ref import layers as package
 from transformer_ref.attention import MultiHeadAttention
 from transformer_ref.checks import blocks as reference
-from transformer_ref.checks import blocks_recipes, grade, report
-from transformer_ref.checks.judge import make_exam
+from transformer_ref.checks import grade, report
+from transformer_ref.checks.engine.asking import call
+from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.registry import all_tasks
-from transformer_ref.checks.run import call
+from transformer_ref.checks.tasks.blocks import recipes as blocks_recipes
 from transformer_ref.model import Transformer, TransformerConfig
 
 NORM = "blocks.layer_norm"

@@ -19,18 +19,19 @@ from pathlib import Path
 
 import pytest
 
-from transformer_ref.checks import capstone, predictions
+from transformer_ref.checks import capstone
 from transformer_ref.checks.capstone import (
     STEPS,
     Answer,
     Score,
     align,
     check_predictions,
+    predictions,
     report,
     score_predictions,
     should_train,
 )
-from transformer_ref.checks.predictions import (
+from transformer_ref.checks.capstone.predictions import (
     PredictionsError,
     read_gold,
     read_predictions,

@@ -13,10 +13,12 @@ from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import decoding as package
 from transformer_ref.checks import decoding as reference
 from transformer_ref.checks import grade, report
-from transformer_ref.checks.difference import array_difference
-from transformer_ref.checks.judge import find_fault, make_exam
-from transformer_ref.checks.run import run_case
+from transformer_ref.checks.engine.asking import run_case
+from transformer_ref.checks.engine.comparing import array_difference
+from transformer_ref.checks.engine.exam import make_exam
+from transformer_ref.checks.engine.faults import find_fault
 from transformer_ref.checks.task import Outcome
+from transformer_ref.checks.tasks.decoding import cases
 
 GREEDY = "decoding.greedy_decode"
 FILTER = "decoding.filter_logits"
@@ -114,12 +116,10 @@ def test_the_best_sequence_is_best_by_a_margin(seed):
             continue
         full += 1
         table = given["next_log_probs"]["table"]
-        found = list(
-            reference._sequences(table, given["bos_id"], given["eos_id"], given["max_len"])
-        )
+        found = list(cases._sequences(table, given["bos_id"], given["eos_id"], given["max_len"]))
         alpha = given.get("length_penalty", 0.0)
         scores = sorted(total / (len(ids) - 1) ** alpha for total, ids, _ in found)
-        assert scores[-1] - scores[-2] > reference.GAP
+        assert scores[-1] - scores[-2] > cases.GAP
         chances = np.exp([total for total, _, _ in found])
         assert math.isclose(chances.sum(), 1.0, abs_tol=1e-4), "not all sequences, or some twice"
     assert full >= 10
@@ -172,7 +172,7 @@ def test_top_p_is_never_reached_nearly(seed):
             torch.from_numpy(case.arguments["logits"]), case.arguments.get("top_k")
         )
         reached = kept.softmax(-1).sort(descending=True).values.cumsum(-1)
-        assert (reached - top_p).abs().min() > reference.PROBABILITY_GAP / 2
+        assert (reached - top_p).abs().min() > cases.PROBABILITY_GAP / 2
 
 
 # --- what is told ----------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from transformer_ref import embeddings as package
 from transformer_ref import word2vec
 from transformer_ref.checks import embeddings as reference
 from transformer_ref.checks import grade
-from transformer_ref.checks.judge import make_exam
+from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.registry import all_tasks
 
 ONE_HOT = "embeddings.one_hot"

@@ -14,9 +14,12 @@ from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import gpt as package
 from transformer_ref.checks import gpt as reference
 from transformer_ref.checks import grade, report
-from transformer_ref.checks.judge import find_fault, judge, make_exam
-from transformer_ref.checks.run import run_case
+from transformer_ref.checks.engine.asking import run_case
+from transformer_ref.checks.engine.exam import make_exam
+from transformer_ref.checks.engine.faults import find_fault
+from transformer_ref.checks.engine.verdict import judge
 from transformer_ref.checks.task import Outcome
+from transformer_ref.checks.tasks.gpt import cases
 
 FIELD = "gpt.cnn_receptive_field"
 BATCH = "gpt.lm_batch"
@@ -106,8 +109,8 @@ def test_the_text_gets_longer_than_the_window(seed):
 
 def test_the_small_model_is_causal_and_reads_all():
     rng = np.random.default_rng(0)
-    description = reference.tiny_model(rng, 11, 8)
-    model = reference.TinyModel(description["weights"])
+    description = cases.tiny_model(rng, 11, 8)
+    model = cases.TinyModel(description["weights"])
     for name, parameter in model.named_parameters():
         parameter.data = torch.from_numpy(description["weights"][name])
     ids = torch.arange(6)[None]

@@ -14,9 +14,10 @@ from torch.nn.functional import scaled_dot_product_attention as renamed
 
 import transformer_ref.attention as reference
 from transformer_ref.checks import Result, check, contract, grade, tasks
-from transformer_ref.checks.judge import Exam, judge, make_exam
+from transformer_ref.checks.engine.asking import run_case
+from transformer_ref.checks.engine.exam import Exam, make_exam
+from transformer_ref.checks.engine.verdict import judge
 from transformer_ref.checks.registry import find_task
-from transformer_ref.checks.run import run_case
 
 SCORES = "attention.attention_scores"
 ATTENTION = "attention.scaled_dot_product_attention"

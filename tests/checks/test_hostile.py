@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_ref.checks import grade, process, tasks
-from transformer_ref.checks.judge import make_exam
-from transformer_ref.checks.limits import TIME_LIMIT_VARIABLE
+from transformer_ref.checks import grade, tasks
+from transformer_ref.checks.engine import child_process
+from transformer_ref.checks.engine.exam import make_exam
+from transformer_ref.checks.engine.isolation import run_answer
+from transformer_ref.checks.engine.limits import TIME_LIMIT_VARIABLE
 from transformer_ref.checks.registry import find_task
-from transformer_ref.checks.runner import run_answer
 from transformer_ref.checks.task import Case
 
 SCORES = "attention.attention_scores"
@@ -381,10 +382,10 @@ def test_the_checks_cannot_be_reached_from_the_answer():
     def answer(query, key):
         import numpy
 
-        from transformer_ref.checks import judge
+        from transformer_ref.checks.engine import faults, verdict
 
-        numpy.allclose = torch.allclose = judge.same = lambda *args, **kwargs: True
-        judge.find_fault = lambda *args: ""
+        numpy.allclose = torch.allclose = faults.same = lambda *args, **kwargs: True
+        faults.find_fault = verdict.find_fault = lambda *args: ""
         return query @ key.mT
 
     result = grade(SCORES, answer)
@@ -445,7 +446,7 @@ def test_a_copy_of_the_process_overwrites_what_the_judge_knows():
     known = [exam.expected[0].values["scores"], exam.wrong(mistake, 0, 0).values["scores"]]
     before = [each.copy() for each in known]
     assert all(each.any() for each in before)
-    ended = process.run_forked(lambda send: [send(each.tobytes()) for each in known], 10.0)
+    ended = child_process.run_forked(lambda send: [send(each.tobytes()) for each in known], 10.0)
     assert [set(frame) for frame in ended.frames] == [{0}, {0}]
     assert all(np.array_equal(*pair) for pair in zip(known, before, strict=True))
 
@@ -547,8 +548,9 @@ def work():
         torch.randn(400, 400) @ torch.randn(400, 400)
 thread = threading.Thread(target=work, daemon=True)
 thread.start()
-from transformer_ref.checks import grade, runner
-runner._worker.run = None  # the fork itself must do
+from transformer_ref.checks import grade
+from transformer_ref.checks.engine import isolation
+isolation._worker.run = None  # the fork itself must do
 def right(query, key):
     torch.softmax(torch.randn(900, 900) @ torch.randn(900, 900), -1)
     return query @ key.mT / math.sqrt(query.shape[-1])

@@ -13,7 +13,8 @@ import torch
 from traitlets.config.loader import PyFileConfigLoader
 
 from tools import notebooks
-from transformer_ref.checks import grade, limits, process, runner, worker
+from transformer_ref.checks import grade
+from transformer_ref.checks.engine import child_process, clean_process, isolation, limits
 
 ROOT = Path(__file__).parents[2]
 SCORES = "attention.attention_scores"
@@ -61,11 +62,11 @@ def test_the_slowest_way_to_a_result_is_within_the_limit(monkeypatch):
     """No copy is ever ready and no worker ever answers: how long is the check really busy?"""
     short = (0.2, 0.3)
     monkeypatch.setattr(limits, "READY_SECONDS", short)
-    monkeypatch.setattr(process, "READY_SECONDS", short)
+    monkeypatch.setattr(child_process, "READY_SECONDS", short)
     monkeypatch.setattr(limits, "WORKER_START_SECONDS", 1.5)
-    monkeypatch.setattr(process, "_prove_that_tensors_work", lambda: time.sleep(60))
-    monkeypatch.setattr(worker, "_MAIN", "import time; time.sleep(60)")
-    runner._worker.stop()
+    monkeypatch.setattr(child_process, "_prove_that_tensors_work", lambda: time.sleep(60))
+    monkeypatch.setattr(clean_process, "_MAIN", "import time; time.sleep(60)")
+    isolation._worker.stop()
     for with_cuda in (False, True):  # in another order then
         monkeypatch.setattr(torch.cuda, "is_available", lambda with_cuda=with_cuda: with_cuda)
         start = time.monotonic()
@@ -73,7 +74,7 @@ def test_the_slowest_way_to_a_result_is_within_the_limit(monkeypatch):
         spent = time.monotonic() - start
         assert "it cannot be run" in result.message
         assert 1.5 < spent < limits.check_cell_seconds(0.5) - limits.JUDGE_SECONDS + 1.0
-    runner._worker.stop()
+    isolation._worker.stop()
 
 
 def test_the_limits_are_read_without_torch():

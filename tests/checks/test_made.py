@@ -9,10 +9,12 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_ref.checks import made, plain
-from transformer_ref.checks.cases import described
-from transformer_ref.checks.judge import Exam, judge
-from transformer_ref.checks.run import run_cases
+from transformer_ref.checks.authoring import made_arguments
+from transformer_ref.checks.authoring.cases import described
+from transformer_ref.checks.engine import wire_format
+from transformer_ref.checks.engine.asking import run_cases
+from transformer_ref.checks.engine.exam import Exam
+from transformer_ref.checks.engine.verdict import judge
 from transformer_ref.checks.task import Case, Maker, Misconception, Outcome, Task
 
 
@@ -50,9 +52,9 @@ def step_case(dtype="float64", momentum=0.0):
         return {name: array.astype(dtype) for name, array in arrays.items()}
 
     arguments = {
-        "model": made.model("a line", cast(WEIGHTS), cast({"shift": np.array([7.0])})),
+        "model": made_arguments.model("a line", cast(WEIGHTS), cast({"shift": np.array([7.0])})),
         "x": X.astype(dtype),
-        "optimizer": made.optimizer(
+        "optimizer": made_arguments.optimizer(
             {"inner.weight": 0.1, "shift": 0.2}, momentum, cast({"shift": np.array([1.0])})
         ),
     }
@@ -69,7 +71,10 @@ STEP = Task(
     cases=lambda rng: [step_case(), step_case("float32", 0.5)],
     misconceptions=(Misconception("no-step", "no step is made", "Make one.", (no_step,)),),
     form=float,
-    makers={"model": made.model_maker(lambda weights: Line()), "optimizer": made.OPTIMIZER},
+    makers={
+        "model": made_arguments.model_maker(lambda weights: Line()),
+        "optimizer": made_arguments.OPTIMIZER,
+    },
 )
 
 GREEDY_AFTER = np.array([[0.0, 2.0, 1.0], [0.0, 1.0, 2.0], [3.0, 1.0, 2.0]])
@@ -90,7 +95,7 @@ NEXT = Task(
         Case(
             "one",
             {
-                "next_logits": made.token_function(
+                "next_logits": made_arguments.token_function(
                     GREEDY_AFTER, {(1, 2): np.array([0.0, 9.0, 0.0])}, most_calls=5
                 ),
                 "ids": [1],
@@ -99,17 +104,17 @@ NEXT = Task(
     ],
     properties=(lambda case, seen: "it asked twice" if len(seen["next_logits"]) == 2 else None,),
     form=int,
-    makers={"next_logits": made.TOKEN_FUNCTION},
+    makers={"next_logits": made_arguments.TOKEN_FUNCTION},
 )
 
 
 def judged(task, answer):
     """Grade without another process, but with the bytes that would pass between the two."""
     exam = Exam(task, task.cases(np.random.default_rng(0)))
-    packed = plain.encode([asdict(case) for case in exam.cases])
-    cases = [Case(**each) for each in plain.decode(packed)]
-    frames = [plain.encode(each.as_plain()) for each in run_cases(task, answer, cases)]
-    outcomes = [Outcome(**plain.decode(frame)) for frame in frames]
+    packed = wire_format.encode([asdict(case) for case in exam.cases])
+    cases = [Case(**each) for each in wire_format.decode(packed)]
+    frames = [wire_format.encode(each.as_plain()) for each in run_cases(task, answer, cases)]
+    outcomes = [Outcome(**wire_format.decode(frame)) for frame in frames]
     assert all(each.is_well_formed() for each in outcomes)
     return judge(exam, outcomes, "done", 1.0)
 
@@ -121,7 +126,9 @@ def test_a_description_is_told_in_words_and_has_a_dtype():
     case = step_case("float32", 0.5)
     assert case.name == "model: a line, x (2, 1), optimizer: SGD, lr=0.1 or 0.2, momentum=0.5"
     assert case.dtype == "float32"
-    only_a_function = {"next_logits": made.token_function(GREEDY_AFTER, {(1,): GREEDY_AFTER[0]})}
+    only_a_function = {
+        "next_logits": made_arguments.token_function(GREEDY_AFTER, {(1,): GREEDY_AFTER[0]})
+    }
     assert described(only_a_function) == [
         "next_logits: a function over 3 tokens, 1 prefix by itself"
     ]
@@ -141,8 +148,8 @@ def make(maker: Maker, name, **arguments):
 @pytest.fixture
 def next_logits():
     table = {(1, 2): np.array([0.0, 9.0, 0.0])}
-    described = made.token_function(GREEDY_AFTER, table, most_calls=8)
-    return make(made.TOKEN_FUNCTION, "next_logits", next_logits=described)
+    described = made_arguments.token_function(GREEDY_AFTER, table, most_calls=8)
+    return make(made_arguments.TOKEN_FUNCTION, "next_logits", next_logits=described)
 
 
 def test_a_function_of_a_prefix_takes_the_table_and_else_the_last_token(next_logits):
@@ -228,9 +235,13 @@ SQUARE = Task(
     returns=("square",),
     reference=lambda model, x: square(model, x),
     cases=lambda rng: [
-        Case("one", {"model": made.model("a line", WEIGHTS), "x": X}, cotangent=np.array(2.0))
+        Case(
+            "one",
+            {"model": made_arguments.model("a line", WEIGHTS), "x": X},
+            cotangent=np.array(2.0),
+        )
     ],
-    makers={"model": made.model_maker(lambda weights: Line())},
+    makers={"model": made_arguments.model_maker(lambda weights: Line())},
 )
 
 
@@ -281,7 +292,7 @@ def test_the_optimizer_is_that_of_torch():
     theirs.load_state_dict(ours.state_dict())
     groups = [{"params": [each], "lr": 0.1, "momentum": 0.5} for each in ours.parameters()]
     optimizers = (
-        made.MomentumDescent(groups),
+        made_arguments.MomentumDescent(groups),
         torch.optim.SGD(theirs.parameters(), lr=0.1, momentum=0.5),
     )
     for model, optimizer in zip((ours, theirs), optimizers, strict=True):
@@ -355,7 +366,7 @@ def test_a_forged_note_is_a_fault_and_no_error_of_the_judge():
 
 
 def test_a_model_comes_in_its_mode():
-    description = made.model("a line", WEIGHTS, training=False)
+    description = made_arguments.model("a line", WEIGHTS, training=False)
     found = make(STEP.makers["model"], "model", model=description)
     assert not found.value.training
     assert all(parameter.grad is None for parameter in found.value.parameters())

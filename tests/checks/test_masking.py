@@ -13,8 +13,9 @@ from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import masks as package
 from transformer_ref.checks import grade, report
 from transformer_ref.checks import masking as reference
-from transformer_ref.checks.judge import find_fault, make_exam
-from transformer_ref.checks.run import run_case
+from transformer_ref.checks.engine.asking import run_case
+from transformer_ref.checks.engine.exam import make_exam
+from transformer_ref.checks.engine.faults import find_fault
 from transformer_ref.checks.task import Case, Outcome
 
 PADDING = "masking.padding_mask"

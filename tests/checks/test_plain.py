@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_ref.checks import plain
-from transformer_ref.checks.difference import difference, same
+from transformer_ref.checks.engine import wire_format
+from transformer_ref.checks.engine.comparing import difference, same
 
 EXACT = (0.0, 0.0)
 
@@ -42,14 +42,16 @@ EXACT = (0.0, 0.0)
     ids=repr,
 )
 def test_plain_data_comes_back_as_it_was(value):
-    again = plain.decode(plain.encode(value))
+    again = wire_format.decode(wire_format.encode(value))
     assert same(again, value, EXACT)
     assert repr(again) == repr(value)
-    assert same(plain.copied(value), value, EXACT)
+    assert same(wire_format.copied(value), value, EXACT)
 
 
 def test_arrays_come_back_inside_of_anything():
-    again = plain.decode(plain.encode({("a", 1): (np.arange(3), [np.eye(2, dtype="float32")])}))
+    again = wire_format.decode(
+        wire_format.encode({("a", 1): (np.arange(3), [np.eye(2, dtype="float32")])})
+    )
     first, (second,) = again["a", 1]
     assert first.dtype == np.arange(3).dtype
     assert second.dtype == np.float32
@@ -70,14 +72,14 @@ def test_arrays_come_back_inside_of_anything():
 )
 def test_damaged_bytes_are_a_value_error(data):
     with pytest.raises(ValueError, match="not what encode"):
-        plain.decode(data)
+        wire_format.decode(data)
 
 
 def test_no_object_crosses_the_border():
     with pytest.raises(TypeError):
-        plain.encode({"value": object()})
+        wire_format.encode({"value": object()})
     with pytest.raises(ValueError, match="Object arrays"):
-        plain.encode(np.array([object()]))
+        wire_format.encode(np.array([object()]))
 
 
 # --- copies ----------------------------------------------------------------------------------
@@ -175,7 +177,7 @@ Point = namedtuple("Point", "x y")
     ids=lambda value: type(value).__name__,
 )
 def test_a_subclass_becomes_the_type_itself(value, wanted):
-    copied = plain.copied(value)
+    copied = wire_format.copied(value)
     assert same(copied, wanted, EXACT)
     assert type(copied) is type(wanted)
     assert repr(copied) == repr(wanted)
@@ -208,24 +210,24 @@ def itself():
         ({frozenset("ab"): 1}, "{key}"),
         ([{("a", object()): 1}], "[0]{key}[1]"),
         (itself(), ""),
-        ("a" * (plain.MAX_ENTRIES + 1), ""),
-        ([0] * (plain.MAX_ENTRIES + 1), ""),
+        ("a" * (wire_format.MAX_ENTRIES + 1), ""),
+        ([0] * (wire_format.MAX_ENTRIES + 1), ""),
     ],
 )
 def test_what_is_not_plain_is_told_with_its_place(value, path):
-    with pytest.raises(plain.NotPlainError) as caught:
-        plain.copied(value)
+    with pytest.raises(wire_format.NotPlainError) as caught:
+        wire_format.copied(value)
     assert caught.value.path == path
     assert str(caught.value)
 
 
 def test_a_tuple_passes_for_a_list_where_the_form_says_list():
     form = list[tuple[str, str]]
-    assert plain.copied((("a", "b"), ["c", "d"]), form) == [("a", "b"), ["c", "d"]]
-    assert plain.copied([("a", "b")], tuple[tuple[str, str], ...]) == [("a", "b")]
-    assert plain.copied({"a": (1, 2)}, dict[str, list[int]]) == {"a": [1, 2]}
-    assert plain.copied((("a",), 1), tuple[list[str], int]) == (["a"], 1)
-    assert plain.copied((("a",), 1, 2), tuple[list[str], int]) == (["a"], 1, 2)
+    assert wire_format.copied((("a", "b"), ["c", "d"]), form) == [("a", "b"), ["c", "d"]]
+    assert wire_format.copied([("a", "b")], tuple[tuple[str, str], ...]) == [("a", "b")]
+    assert wire_format.copied({"a": (1, 2)}, dict[str, list[int]]) == {"a": [1, 2]}
+    assert wire_format.copied((("a",), 1), tuple[list[str], int]) == (["a"], 1)
+    assert wire_format.copied((("a",), 1, 2), tuple[list[str], int]) == (["a"], 1, 2)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ def test_a_tuple_passes_for_a_list_where_the_form_says_list():
     ],
 )
 def test_a_misfit_is_found_with_its_place(value, form, said):
-    found = plain.misfit(value, form)
+    found = wire_format.misfit(value, form)
     if isinstance(value, np.ndarray):
         assert found is not None
         assert found[0] == said[0]
@@ -372,11 +374,11 @@ def test_arrays_of_truth_values_can_be_shown():
     [("", "`pairs`"), ("[2]", "`pairs[2]`"), ("{key}[1]", "a key of `pairs`")],
 )
 def test_a_place_is_written_for_people(path, said):
-    assert plain.placed("pairs", path) == said
+    assert wire_format.placed("pairs", path) == said
 
 
 @pytest.mark.parametrize(
     ("form", "said"), [(int, "int"), (list[tuple[str, int]], "list[tuple[str, int]]")]
 )
 def test_a_form_is_written_as_in_the_stub(form, said):
-    assert plain.written(form) == said
+    assert wire_format.written(form) == said

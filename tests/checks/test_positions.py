@@ -13,9 +13,11 @@ from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import positions as package
 from transformer_ref.checks import grade, report
 from transformer_ref.checks import positions as reference
-from transformer_ref.checks.judge import find_fault, make_exam
-from transformer_ref.checks.run import run_case
+from transformer_ref.checks.engine.asking import run_case
+from transformer_ref.checks.engine.exam import make_exam
+from transformer_ref.checks.engine.faults import find_fault
 from transformer_ref.checks.task import Case, Outcome
+from transformer_ref.checks.tasks.positions import properties
 
 FREQUENCIES = "positions.frequencies"
 TABLE = "positions.sinusoidal_encoding"
@@ -249,7 +251,7 @@ def test_the_first_line_of_a_mistake_does_not_give_the_bug_away():
 
 
 def test_frequencies_that_do_not_fall_evenly_are_told():
-    said = reference.falls_evenly(Case("", {}), {"frequencies": 1 / np.arange(1, 4)})
+    said = properties.falls_evenly(Case("", {}), {"frequencies": 1 / np.arange(1, 4)})
     assert said is not None
     assert "by the same factor; here by factors from 0.5 to 0.6667" in said
 

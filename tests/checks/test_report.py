@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from transformer_ref.checks import report
-from transformer_ref.checks.judge import judge, make_exam
+from transformer_ref.checks.engine.exam import make_exam
+from transformer_ref.checks.engine.isolation import run_answer
+from transformer_ref.checks.engine.verdict import judge
 from transformer_ref.checks.registry import all_tasks
-from transformer_ref.checks.runner import run_answer
 
 MATERIAL = Path(__file__).parent / "material"
 SEEDS = (0,)

@@ -11,12 +11,13 @@ import torch.nn.functional as F
 
 from tests.checks.exams import assert_names_itself
 from transformer_ref.attention import MultiHeadAttention
-from transformer_ref.checks import plain
-from transformer_ref.checks.difference import same
-from transformer_ref.checks.guard import watch
-from transformer_ref.checks.judge import Exam, find_fault, make_exam
+from transformer_ref.checks.engine import wire_format
+from transformer_ref.checks.engine.asking import run_case
+from transformer_ref.checks.engine.comparing import same
+from transformer_ref.checks.engine.exam import Exam, make_exam
+from transformer_ref.checks.engine.faults import find_fault
+from transformer_ref.checks.engine.forbidden_calls import watch
 from transformer_ref.checks.registry import all_tasks
-from transformer_ref.checks.run import run_case
 from transformer_ref.checks.task import Case, Outcome
 
 ENTRIES = [
@@ -42,13 +43,13 @@ def test_the_cases_are_many_named_apart_and_plain(task):
     assert len(set(names)) == len(names) >= 12
     assert [case for case in exam.cases if case.same_as in names]
     for case in exam.cases:
-        again = Case(**plain.decode(plain.encode(asdict(case))))
+        again = Case(**wire_format.decode(wire_format.encode(asdict(case))))
         assert again.name == case.name
         assert again.arguments.keys() == case.arguments.keys()
         for name, value in case.arguments.items():
             assert same(again.arguments[name], value, (0.0, 0.0))
             described = isinstance(value, np.ndarray) or name in task.makers
-            assert described or same(plain.copied(value), value, (0.0, 0.0))
+            assert described or same(wire_format.copied(value), value, (0.0, 0.0))
 
 
 @pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())

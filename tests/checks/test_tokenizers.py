@@ -13,9 +13,10 @@ import torch
 
 from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import tokenizers as package
-from transformer_ref.checks import grade, plain
+from transformer_ref.checks import grade
 from transformer_ref.checks import tokenizers as reference
-from transformer_ref.checks.judge import make_exam
+from transformer_ref.checks.engine import wire_format
+from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.task import Outcome
 from transformer_ref.vocabulary import Vocabulary
 
@@ -353,7 +354,7 @@ def _forge(outcome):
         send = frame.f_locals.get("send")
         if callable(send):
             for _ in frame.f_locals["questions"]:
-                send(plain.encode(outcome))
+                send(wire_format.encode(outcome))
             send(b"done")
             os._exit(0)
         frame = frame.f_back

@@ -14,8 +14,9 @@ from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import training as package
 from transformer_ref.checks import contract, grade, report
 from transformer_ref.checks import training as reference
-from transformer_ref.checks.judge import find_fault, make_exam
-from transformer_ref.checks.run import run_case
+from transformer_ref.checks.engine.asking import run_case
+from transformer_ref.checks.engine.exam import make_exam
+from transformer_ref.checks.engine.faults import find_fault
 from transformer_ref.checks.task import Outcome
 
 SPLIT = "training.split_target"

@@ -8,7 +8,8 @@ import pytest
 
 from tests.checks.exams import run
 from tests.checks.material import unseen
-from transformer_ref.checks.judge import judge, make_exam
+from transformer_ref.checks.engine.exam import make_exam
+from transformer_ref.checks.engine.verdict import judge
 from transformer_ref.checks.registry import SLUGS
 
 for name in (*SLUGS, "held_out"):

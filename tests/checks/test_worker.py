@@ -10,8 +10,9 @@ import time
 import pytest
 import torch
 
-from transformer_ref.checks import grade, process, runner
-from transformer_ref.checks.worker import Worker, WorkerError
+from transformer_ref.checks import grade
+from transformer_ref.checks.engine import child_process, isolation
+from transformer_ref.checks.engine.clean_process import Worker, WorkerError
 
 SCORES = "attention.attention_scores"
 FACTOR = torch.tensor(0.5)
@@ -20,7 +21,7 @@ FACTOR = torch.tensor(0.5)
 @pytest.fixture(scope="module", autouse=True)
 def _stop_afterwards():
     yield
-    runner._worker.stop()
+    isolation._worker.stop()
 
 
 @pytest.fixture(autouse=True)
@@ -28,9 +29,9 @@ def _no_fork_here(monkeypatch):
     """A child of this process never gets ready, as after autograd has used a GPU."""
 
     def stuck(work, seconds):
-        return process.Ended([], "not ready")
+        return child_process.Ended([], "not ready")
 
-    monkeypatch.setattr(runner, "run_forked", stuck)
+    monkeypatch.setattr(isolation, "run_forked", stuck)
 
 
 def helper(query):
@@ -83,9 +84,9 @@ def test_an_endless_answer_is_cut_off_and_the_worker_lives_on():
     start = time.monotonic()
     assert "cut off after 0.5 s" in grade(SCORES, loop, seconds=0.5).message
     assert time.monotonic() - start < 30
-    before = runner._worker._process
+    before = isolation._worker._process
     assert grade(SCORES, right).score == 1.0
-    assert runner._worker._process is before
+    assert isolation._worker._process is before
 
 
 def test_the_end_of_the_child_is_not_the_end_of_the_worker():
@@ -95,8 +96,8 @@ def test_the_end_of_the_child_is_not_the_end_of_the_worker():
 
 def test_a_worker_that_was_killed_is_started_again():
     assert grade(SCORES, right).score == 1.0
-    runner._worker._process.kill()
-    runner._worker._process.wait()
+    isolation._worker._process.kill()
+    isolation._worker._process.wait()
     assert grade(SCORES, right).score == 1.0
 
 
@@ -114,7 +115,7 @@ def test_what_cannot_be_sent_is_told():
 
 def test_a_worker_that_does_not_answer_is_an_error(monkeypatch):
     worker = Worker()
-    monkeypatch.setattr("transformer_ref.checks.worker._MAIN", "raise SystemExit")
+    monkeypatch.setattr("transformer_ref.checks.engine.clean_process._MAIN", "raise SystemExit")
     with pytest.raises(WorkerError, match="does not answer"):
         worker.run(SCORES, right, b"", 1.0)
     assert worker._process is None
@@ -125,7 +126,7 @@ def test_the_worker_reads_descriptors_above_1023():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 2048:
         pytest.skip("this system does not allow so many open files")
-    runner._worker.stop()  # its pipes are to have the high numbers
+    isolation._worker.stop()  # its pipes are to have the high numbers
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
     held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
     try:
@@ -133,7 +134,7 @@ def test_the_worker_reads_descriptors_above_1023():
     finally:
         for each in held:
             os.close(each)
-        runner._worker.stop()
+        isolation._worker.stop()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
@@ -145,7 +146,7 @@ def test_an_answer_that_is_plain_data():
 
 
 def test_a_copy_that_is_stuck_is_replaced(monkeypatch, tmp_path):
-    tried, prove = tmp_path / "tried", process._prove_that_tensors_work
+    tried, prove = tmp_path / "tried", child_process._prove_that_tensors_work
 
     def stuck_once():
         if not tried.exists():
@@ -153,7 +154,7 @@ def test_a_copy_that_is_stuck_is_replaced(monkeypatch, tmp_path):
             time.sleep(60)
         prove()
 
-    monkeypatch.setattr(process, "_prove_that_tensors_work", stuck_once)
-    ended = process.run_forked(lambda send: send(b"an outcome"), seconds=10)
+    monkeypatch.setattr(child_process, "_prove_that_tensors_work", stuck_once)
+    ended = child_process.run_forked(lambda send: send(b"an outcome"), seconds=10)
     assert (ended.frames, ended.how) == ([b"an outcome"], "done")
     assert tried.exists()

@@ -9,17 +9,29 @@ find-the-bug tasks.
 
 from __future__ import annotations
 
+import importlib
 import re
+from types import ModuleType
 from typing import Any
 
 import torch
 
-from transformer_ref.checks.judge import Result, judge, make_exam
-from transformer_ref.checks.limits import time_limit
-from transformer_ref.checks.registry import all_tasks, find_task
-from transformer_ref.checks.runner import run_answer
+# Loaded before the function of that name is defined: the first import of a package puts it here.
+import transformer_ref.checks.tasks  # noqa: F401
+from transformer_ref.checks.engine.exam import make_exam
+from transformer_ref.checks.engine.isolation import run_answer
+from transformer_ref.checks.engine.limits import time_limit
+from transformer_ref.checks.engine.verdict import Result, judge
+from transformer_ref.checks.registry import SLUGS, all_tasks, find_task
 
 __all__ = ["Result", "check", "contract", "grade", "tasks"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Give the answers of an assignment by its slug: notebooks import them from here."""
+    if name in SLUGS:
+        return importlib.import_module(f"transformer_ref.checks.tasks.{name}.answers")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def tasks() -> list[str]:

@@ -1,4 +1,4 @@
-"""All tasks by key. A slug's tasks stand in the module of that name."""
+"""All tasks by key. Those of a slug stand in ``tasks/<slug>/tasks.py``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def all_tasks() -> dict[str, Task]:
     return {
         task.key: task
         for slug in SLUGS
-        for task in importlib.import_module(f"transformer_ref.checks.{slug}").TASKS
+        for task in importlib.import_module(f"transformer_ref.checks.tasks.{slug}.tasks").TASKS
     }
 
 

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from transformer_ref.checks.authoring.changes import Change, ChangeError, changed
+
 Arrays = dict[str, np.ndarray]
 
 # Key of the words for people in the description of an argument that is made beside the answer.
@@ -116,7 +118,7 @@ class Outcome:
     printed: str = ""
 
     def as_plain(self) -> dict[str, Any]:
-        """Return the outcome as a dictionary for :func:`transformer_ref.checks.plain.encode`."""
+        """Return the outcome as a dictionary, for the wire format."""
         return asdict(self)
 
     def is_well_formed(self) -> bool:
@@ -177,14 +179,15 @@ class Misconception:
         key: its name for programs, e.g. "softmax-over-queries".
         title: one line that names the mistake to the student.
         hint: one line on what is wrong and what to look at, without the line of code.
-        wrong: implementations that make it; more than one where the same idea gives other numbers.
+        wrong: how to make it: a change to the task's right answer, or a function of its own where
+            the mistake is another algorithm; more than one where the same idea gives other numbers.
         error: a regular expression that the error's text matches, where the mistake shows as one.
     """
 
     key: str
     title: str
     hint: str
-    wrong: tuple[Callable[..., Any], ...]
+    wrong: tuple[Change | Callable[..., Any], ...]
     error: str = ""
 
 
@@ -215,7 +218,7 @@ class Task:
         any_float: whether the result may have any floating dtype.
         nothing_to_learn: whether a module may have no parameter that training would change.
         makers: of arguments that are no plain data, by name; see
-            :mod:`transformer_ref.checks.made`.
+            :mod:`transformer_ref.checks.authoring.made_arguments`.
         ask: puts a case to an answer where one call does not show enough, as for a model whose
             weights have no names that are known: from the answer, the case and the arguments, made,
             to tensors by name. It runs beside the answer; None where the answer is just called.
@@ -243,3 +246,24 @@ class Task:
     makers: Mapping[str, Maker] = field(default_factory=dict)
     ask: Callable[[Any, Case, Mapping[str, Any]], Mapping[str, Tensor]] | None = None
     find: Callable[[Case, Outcome], Any] | None = None
+
+    def wrong(self, entry: Misconception, variant: int) -> Callable[..., Any]:
+        """Return an implementation of a misconception.
+
+        Args:
+            entry: one of this task's.
+            variant: which of its implementations.
+
+        Returns:
+            a function or class, as the reference is.
+
+        Raises:
+            ChangeError: if it is a change that does not fit the reference; the message names both.
+        """
+        way = entry.wrong[variant]
+        if not isinstance(way, Change):
+            return way
+        try:
+            return changed(self.reference, way)
+        except ChangeError as error:
+            raise ChangeError(f"{self.key}, {entry.key}, number {variant}: {error}") from error

@@ -1,0 +1,1 @@
+"""For those who write tasks: cases, made arguments, and mistakes that several tasks share."""

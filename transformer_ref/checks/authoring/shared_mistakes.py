@@ -1,0 +1,123 @@
+"""Misconceptions that answers with tensors share, whatever the task is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_ref.checks.authoring.changes import Change, change
+from transformer_ref.checks.task import Misconception
+
+Step = Callable[..., Any]
+
+DETACHED = Misconception(
+    "detached",
+    "no gradient flows back through the result",
+    "Training needs the path from the result to the inputs. Look for detach, .data, no_grad, "
+    "numpy, .item() or a new torch.tensor.",
+    (),
+)
+FLOAT32_ONLY = Misconception(
+    "float32-only",
+    "the result is float32 whatever the input is",
+    "Compute in the dtype that comes in. Look for .float(), dtype=torch.float32, or a tensor that "
+    "is made new inside without the input's dtype.",
+    (),
+    r"same dtype|expected scalar type",
+)
+CHANGES_INPUT = Misconception(
+    "changes-its-input",
+    "the function changes the caller's tensor",
+    "An operation in place (+=, /=, a name that ends in _) on an argument reaches out of the "
+    "function. Make a new tensor instead.",
+    (),
+    r"leaf [Vv]ariable that requires grad",
+)
+
+
+TOO_MILD = Misconception(
+    "fill-too-mild",
+    "hidden scores are low, but not low enough",
+    "Real scores may be lower than the fill, and then what is hidden wins. There is a value "
+    "that no score can fall below.",
+    (),
+)
+TENSOR_FOR_NUMBER = Misconception(
+    "tensor-for-a-number",
+    "the result is a tensor, or holds tensors, where plain numbers are asked for",
+    "Whoever reads the result may not know torch. .item(), .tolist() and int() make numbers of it.",
+    (),
+    r"is a tensor of shape \(.*\)(, expected (float|int|list)|; \.item)",
+)
+NUMBER_FOR_TENSOR = Misconception(
+    "number-for-a-tensor",
+    "the loss is a plain number: no gradient flows through it",
+    "Training needs the tensor, which knows the way back. Leave out .item() or float().",
+    (),
+    r"expected one tensor, received a float",
+)
+FIRST_ROUND = Misconception(
+    "returns-in-the-loop",
+    "only the first round of the loop has an effect",
+    "A return ends the function, also in the middle of a loop. It belongs behind the loop, as far "
+    "to the left as the `for`.",
+    (),
+)
+SAMPLED = Misconception(
+    "sampled",
+    "the token is drawn at random",
+    "Here the likeliest token is taken, each time the same one: argmax.",
+    (),
+)
+LARGEST_LOGIT = Misconception(
+    "max-not-argmax",
+    "the largest logit itself is taken for the token",
+    "max says how large the largest logit is, argmax where it stands. Its place is the token.",
+    (),
+    r"\] is a float",
+)
+NOTEBOOK = Misconception(
+    "name-of-the-notebook",
+    "the function uses a name of the notebook in the place of its own argument",
+    "It works for the example, and for nothing else. Look at which arguments the function never "
+    "reads.",
+    (),
+)
+
+
+def with_wrong(entry: Misconception, *wrong: Change | Step) -> Misconception:
+    """Give an entry that several tasks share its implementations in one of them."""
+    return replace(entry, wrong=wrong)
+
+
+def no_gradients(name: str) -> Change:
+    """Return the change that cuts the function or method of this name off from the gradients."""
+    indent = "    " if name == "forward" else ""
+    return change(f"def {name}(", f"@torch.no_grad()\n{indent}def {name}(")
+
+
+def detached(function: Step) -> Step:
+    """Return the same function, cut off from the gradients."""
+
+    def wrong(*args: Any, **kwargs: Any) -> Any:
+        with torch.no_grad():
+            return function(*args, **kwargs)
+
+    return wrong
+
+
+def in_float32(function: Step) -> Step:
+    """Return the same function, always in float32."""
+
+    def wrong(*args: Any, **kwargs: Any) -> Any:
+        return function(*map(_to_float32, args), **{k: _to_float32(v) for k, v in kwargs.items()})
+
+    return wrong
+
+
+def _to_float32(value: Any) -> Any:
+    return value.float() if isinstance(value, Tensor) and value.is_floating_point() else value

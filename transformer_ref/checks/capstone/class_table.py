@@ -1,0 +1,145 @@
+"""The points of a whole class, as a table: ``python -m transformer_ref.checks.capstone``."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from transformer_ref.checks.capstone.notebook import load_gold
+from transformer_ref.checks.capstone.predictions import PredictionsError, read_predictions
+from transformer_ref.checks.capstone.scoring import FILE, TOO_GOOD, score_predictions
+from transformer_ref.data import Entry
+from transformer_ref.files import write_text
+
+
+@dataclass
+class Row:
+    """What the table says of one student; empty where there is nothing to say.
+
+    Attributes:
+        student: who.
+        points: of ``POINTS``.
+        per: phoneme error rate, a fraction.
+        wer: word error rate, a fraction.
+        problem: why there are no rates.
+        remark: what somebody should look at.
+    """
+
+    student: str
+    points: int = 0
+    per: str = ""
+    wer: str = ""
+    problem: str = ""
+    remark: str = ""
+
+
+def find_files(paths: Sequence[Path]) -> list[tuple[str, Path]]:
+    """List the files to judge, with their students.
+
+    Args:
+        paths: files, or folders as nbgrader's folder of submissions: one folder for each student.
+
+    Returns:
+        Pairs; a student without the file is among them.
+    """
+    found = []
+    for path in paths:
+        if path.is_dir():
+            students = sorted(each for each in path.iterdir() if each.is_dir())
+            found += [(each.name, each / "capstone" / FILE) for each in students]
+        else:
+            in_its_place = path.parent.name == "capstone" and path.parent.parent.name
+            found.append((in_its_place or str(path), path))
+    return [(student, path) for student, path in found if not student.startswith(".")]
+
+
+def judge_all(files: Sequence[tuple[str, Path]], gold: Sequence[Entry]) -> Iterator[Row]:
+    """Judge the files of a class, one after the other.
+
+    Args:
+        files: students with their files.
+        gold: the words, with their listed pronunciations.
+
+    Yields:
+        a row for each, whatever is wrong with the file.
+    """
+    words = [word for word, _ in gold]
+    seen: dict[tuple[tuple[str, ...], ...], str] = {}
+    for student, path in files:
+        if path.is_symlink() or path.parent.is_symlink():  # it may lead to another's work
+            yield Row(student, problem=f"{path.name} is a link; expected the file itself")
+            continue
+        try:
+            score = score_predictions(read_predictions(path, words), gold)
+        except PredictionsError as error:
+            yield Row(student, problem="; ".join(str(error).split("\n  ")))
+            continue
+        first = seen.setdefault(tuple(answer.said for answer in score.answers), student)
+        remarks = [f"the same answers as {first}"] if first != student else []
+        if score.reaches(TOO_GOOD):
+            remarks.append("better than any published model")
+        yield Row(
+            student, score.points, f"{score.per:.4f}", f"{score.wer:.4f}", "", "; ".join(remarks)
+        )
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """Lay rows out as CSV, with a header.
+
+    Args:
+        rows: of students.
+
+    Returns:
+        the text of the file.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Row.__dataclass_fields__)
+    writer.writerows(vars(row).values() for row in rows)
+    return text.getvalue()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Judge the files of a class and print a table.
+
+    Args:
+        arguments: None = those of the process.
+
+    Returns:
+        0, also if files are bad. Wrong options end the process with 2.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer_ref.checks.capstone",
+        description="Judge files of predictions without running anything of a student, and print "
+        "a CSV table: student, points, PER, WER, problem, remark.",
+    )
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        help=f"files {FILE}, or a folder with <student>/capstone/{FILE} in it",
+    )
+    parser.add_argument(
+        "--gold", type=Path, help="score these words (a row word,phones for each pronunciation)"
+    )
+    parser.add_argument("--output", type=Path, help="write the table to a file")
+    options = parser.parse_args(arguments)
+    if missing := [str(path) for path in options.paths if not os.path.lexists(path)]:
+        parser.error(f"no such file or folder: {', '.join(missing)}")
+    files = find_files(options.paths)
+    if not files:
+        parser.error(f"no folder of a student in {', '.join(map(str, options.paths))}")
+    try:
+        table = as_csv([*judge_all(files, load_gold(options.gold))])
+        if options.output:
+            write_text(options.output, table)
+        else:
+            print(table, end="")
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    return 0

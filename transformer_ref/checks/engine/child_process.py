@@ -1,0 +1,319 @@
+"""Run an answer in a process of its own, under limits, and bring back bytes.
+
+An answer may loop for ever, swallow every exception, end its process or fill the memory, and the
+caller must notice nothing but a sentence about it.  So the answer runs in a forked child: fork
+takes any live object along (closures, classes of a notebook), costs milliseconds where a fresh
+torch costs two seconds, and the child can be killed whatever it does.
+
+Two things make a fork unsafe, and both are met:
+
+- *OpenMP.* A child that inherits a used OpenMP pool waits for threads that were not forked.
+  The child sets torch to one thread before any tensor work, as torch's DataLoader workers do.
+- *Everything else* (a lock held by another thread, autograd's device threads where there is a GPU).
+  The child first proves itself with a product and a backward pass, before it touches the answer.
+  If that does not succeed in time, or CUDA is in use, the caller takes the clean process of
+  :mod:`transformer_ref.checks.engine.clean_process`, which forks in the same way.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import selectors
+import signal
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from transformer_ref.checks.engine.limits import (
+    CLOCK_FACTOR,
+    MEMORY_BYTES,
+    OUTPUT_BYTES,
+    READY_SECONDS,
+)
+
+Send = Callable[[bytes], None]
+
+# A child that closed its pipe has this long to end by itself, so that its own end is reported.
+END_SECONDS = 1.0
+# How often to look at least at a child that has not used up its time on a busy processor.
+MIN_WAIT_SECONDS = 0.02
+
+_READY = b"ready"
+_DONE = b"done"
+_CLOSED = "it closed the connection to the check"
+_exit = os._exit
+
+
+@dataclass
+class Ended:
+    """How a child ended.
+
+    Attributes:
+        frames: what it sent, in order.
+        how: "done", "not ready", "timeout", "too much output", or in words how it died.
+    """
+
+    frames: list[bytes] = field(default_factory=list)
+    how: str = ""
+
+
+def load_for_meta() -> None:
+    """Load what the first result on the device "meta" needs: hundreds of modules, a second or more.
+
+    Done before a process is copied, it costs no answer its time, and only once.
+    """
+    torch.add(torch.ones(1, device="meta"), 1)
+
+
+def run_forked(work: Callable[[Send], None], seconds: float) -> Ended:
+    """Run `work` in a forked child.
+
+    A child is a copy of this thread alone. If another thread held a lock, that of the random
+    numbers for one, nobody gives it back there, and the child waits for ever: so it first proves
+    that it computes, and one that does not is replaced.
+
+    Args:
+        work: called in the child with a function that sends bytes to the caller.
+        seconds: limit from the moment the child is ready: of the processor where the system tells
+            what another process used of it, and of the clock elsewhere.
+
+    Returns:
+        what was sent before the child ended, and how it ended.
+
+    Raises:
+        OSError: if no process can be made.
+    """
+    ended = Ended()
+    for patience in READY_SECONDS:
+        ended = _run_once(work, patience, seconds)
+        if ended.how != "not ready":
+            break
+    return ended
+
+
+def _run_once(work: Callable[[Send], None], patience: float, seconds: float) -> Ended:
+    """Run `work` in one child, which has so many seconds to be ready, and then to be done."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        # Python 3.12 warns of threads in the parent; the child's proof is the answer to that.
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if child == 0:
+        _child(work, reading, writing)
+    os.close(writing)
+    ended_by_itself = False
+    try:
+        ended = _collect(child, reading, patience, seconds)
+        ended_by_itself = ended.how == _CLOSED and _ends(child)
+    finally:
+        os.close(reading)
+        status = _end(child)
+    if ended_by_itself and status is not None:
+        ended.how = _last_words(status)
+    return ended
+
+
+def _child(work: Callable[[Send], None], reading: int, writing: int) -> None:
+    """Be the child: never returns."""
+    status = 1
+    try:
+        os.setpgid(0, 0)
+        os.close(reading)
+        _detach_streams()
+        _prove_that_tensors_work()
+        _limit_memory()
+
+        def send(data: bytes) -> None:
+            _write_all(writing, len(data).to_bytes(8, "big") + data)
+
+        send(_READY)
+        work(send)
+        send(_DONE)
+        status = 0
+    finally:
+        # Nothing of the parent's may run here: no cleanup, no flush, no event loop.
+        _exit(status)
+
+
+def _detach_streams() -> None:
+    """Point the standard streams to nowhere and give back the default signals and warnings."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    faulthandler.disable()
+    warnings.resetwarnings()
+    warnings.simplefilter("ignore")
+
+
+def _prove_that_tensors_work() -> None:
+    torch.set_num_threads(1)
+    with torch.inference_mode(False), torch.enable_grad():
+        # Larger than the size from which torch would share the work among threads.
+        x = torch.ones(256, 256, device="cpu", requires_grad=True)
+        torch.rand((), device="cpu")  # waits, if the generator was in use
+        torch.softmax(x @ x, dim=-1).sum().backward()
+
+
+def _limit_memory() -> None:
+    """Cap the memory a few gigabytes above what is in use, where the system tells it.
+
+    What is capped is private memory that can be written to. Address space would be the wrong
+    measure: a call as harmless as torch.cuda.is_available() reserves more of it than there is
+    memory, and with a cap on it CUDA would never start.
+    """
+    try:
+        import resource
+
+        with open("/proc/self/statm", encoding="ascii") as file:
+            used = int(file.read().split()[5]) * resource.getpagesize()
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = used + MEMORY_BYTES
+        if hard == resource.RLIM_INFINITY or wanted < hard:
+            resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+    except (ImportError, OSError, ValueError):
+        return  # not Linux; the time limit remains
+
+
+def lift_memory_limit() -> None:
+    """Take back the cap on the memory of this process, as far as the system lets it."""
+    try:
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+    except (ImportError, OSError, ValueError):
+        return
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def wait_for(descriptor: int, event: int, seconds: float | None) -> bool:
+    """Wait until a descriptor can be read from or written to without a wait.
+
+    Args:
+        descriptor: any, also above 1,023, which `select.select` does not take.
+        event: `selectors.EVENT_READ` or `selectors.EVENT_WRITE`.
+        seconds: how long; None = for ever.
+
+    Returns:
+        False if the time is up.
+    """
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, event)
+        return bool(selector.select(seconds))
+
+
+def _collect(child: int, reading: int, patience: float, seconds: float) -> Ended:
+    """Read frames until the child is done, closes its pipe, or its time is up."""
+    ended = Ended()
+    buffer = bytearray()
+    total = 0
+    ready = False
+    deadline = latest = time.monotonic() + patience
+    while True:
+        now = time.monotonic()
+        if now >= deadline or not wait_for(reading, selectors.EVENT_READ, deadline - now):
+            # By the clock the time is up; what the processor did for others is given back.
+            left = seconds - _processor_seconds(child) if ready else 0.0
+            if left > 0 and time.monotonic() < latest:
+                deadline = min(latest, time.monotonic() + max(left, MIN_WAIT_SECONDS))
+                continue
+            ended.how = "timeout" if ready else "not ready"
+            return ended
+        data = os.read(reading, 1 << 20)
+        if not data:
+            ended.how = _CLOSED if ready else "not ready"
+            return ended
+        total += len(data)
+        if total > OUTPUT_BYTES:
+            ended.how = "too much output"
+            return ended
+        buffer += data
+        for frame in _take_frames(buffer):
+            if not ready:
+                ready = frame == _READY
+                start = time.monotonic()
+                deadline, latest = start + seconds, start + CLOCK_FACTOR * seconds
+            elif frame == _DONE:
+                ended.how = "done"
+                return ended
+            else:
+                ended.frames.append(frame)
+
+
+def _processor_seconds(process: int) -> float:
+    """Return what a process used of the processor; infinity where the system does not tell it."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()  # the name before it may hold anything
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return float("inf")
+
+
+def _take_frames(buffer: bytearray) -> list[bytes]:
+    frames = []
+    while len(buffer) >= 8:
+        size = int.from_bytes(buffer[:8], "big")
+        if len(buffer) < 8 + size:
+            break
+        frames.append(bytes(buffer[8 : 8 + size]))
+        del buffer[: 8 + size]
+    return frames
+
+
+def _ends(child: int) -> bool:
+    """Wait a little for the end of a child, without reaping it.
+
+    As long as nobody reaps it, its number and that of its group cannot become another process's.
+    """
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        time.sleep(END_SECONDS)
+        return True
+    deadline = time.monotonic() + END_SECONDS
+    options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    try:
+        while os.waitid(os.P_PID, child, options) is None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.001)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _end(child: int) -> int | None:
+    """End the child and what it started, and leave no zombie.
+
+    Returns:
+        the status that the child ended with, by itself or now; None if the system reaps children.
+    """
+    for kill in (os.killpg, os.kill):
+        try:
+            kill(child, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            continue
+    try:
+        return os.waitpid(child, 0)[1]
+    except ChildProcessError:
+        return None
+
+
+def _last_words(status: int) -> str:
+    """Say how a child came to its end."""
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        names = {int(each): each.name for each in signal.Signals}  # not all numbers have one
+        return f"its process was killed by {names.get(-code, f'signal {-code}')}"
+    return f"it ended its process with exit status {code}"

@@ -1,0 +1,64 @@
+"""Judge what an answer did with the cases of an exam: the last of the three steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transformer_ref.checks.engine.diagnosis import find_misconception
+from transformer_ref.checks.engine.exam import Exam, read_all
+from transformer_ref.checks.engine.faults import find_fault
+from transformer_ref.checks.engine.messages import why_nothing, write_message
+from transformer_ref.checks.task import Outcome
+
+# What an answer that is not right is worth at most.
+MOST_FOR_WRONG = 0.5
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is said about an answer.
+
+    Attributes:
+        score: 1.0 if all cases pass, which means accepted; else the share of the cases passed, and
+            at most 0.5; 0 when the answer is refused.
+        misconception: key of the misconception, or None.
+        message: the result in words, for the student.
+        task: key of the task.
+        passed: number of cases passed.
+        total: number of cases.
+    """
+
+    score: float
+    misconception: str | None
+    message: str
+    task: str = ""
+    passed: int = 0
+    total: int = 0
+
+
+def judge(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -> Result:
+    """Judge what an answer did.
+
+    Args:
+        exam: the cases with the right results.
+        outcomes: the answer's, one for each case that it came to.
+        how: "done", or how the process ended.
+        seconds: the time limit, for the message.
+
+    Returns:
+        the result.
+    """
+    key, total = exam.task.key, len(exam.cases)
+    refused = why_nothing(exam, outcomes, how, seconds)
+    if refused:
+        return Result(0.0, None, f"{key}: no points. {refused}", key, 0, total)
+    outcomes = read_all(exam, outcomes)
+    reasons = [find_fault(exam, number, outcomes) for number in range(total)]
+    passed = reasons.count("")
+    if passed == total:
+        return Result(1.0, None, f"{key}: all {total} cases pass.", key, passed, total)
+    mistake = find_misconception(exam, outcomes, reasons)
+    message = write_message(exam, outcomes, reasons, mistake)
+    # Whether the mistake has a name does not count: to mend one of two would cost points.
+    score = min(MOST_FOR_WRONG, passed / total)
+    return Result(score, mistake.key if mistake else None, message, key, passed, total)

@@ -1,0 +1,1 @@
+"""The assignment "attention": answers, cases, tasks and mistakes."""

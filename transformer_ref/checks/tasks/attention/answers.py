@@ -1,0 +1,154 @@
+"""The answers to the tasks of the assignment "attention": the text of the solution's cells.
+
+A mistake is a change to one of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from transformer_ref import attention as reference
+
+
+def attention_scores(query: Tensor, key: Tensor) -> Tensor:
+    """Compare every query with every key.
+
+    Args:
+        query: (..., T, K), floating point, with any number of leading axes.
+        key: (..., S, K), with the same leading axes and dtype.
+
+    Returns:
+        (..., T, S): the dot product of query t and key s, divided by sqrt(K).
+    """
+    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+
+
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Average the values, each with the weight that the query gives its key.
+
+    Args:
+        query: (..., T, K), floating point, with any number of leading axes.
+        key: (..., S, K).
+        value: (..., S, K_v); K_v need not be K.
+        mask: bool, broadcasts to (..., T, S); True means "may attend",
+            None that all may be seen.
+
+    Returns:
+        The output (..., T, K_v), and the weights (..., T, S), whose rows
+        sum to one.
+    """
+    scores = reference.attention_scores(query, key)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    weights = scores.softmax(dim=-1)
+    return weights @ value, weights
+
+
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    """Give every head its own slice of each token.
+
+    Args:
+        x: (B, T, D).
+        num_heads: H, a divisor of D.
+
+    Returns:
+        (B, H, T, K) with K = D / H; head h holds the features h*K to
+        (h+1)*K - 1.
+    """
+    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """Lay the results of all heads side by side, token by token.
+
+    Args:
+        x: (B, H, T, K).
+
+    Returns:
+        (B, T, D) with D = H * K; the features h*K to (h+1)*K - 1 come
+        from head h.
+    """
+    return x.transpose(1, 2).flatten(start_dim=2)
+
+
+class MultiHeadAttention(nn.Module):
+    """H attentions side by side, each in its own K = D / H dimensions.
+
+    Args:
+        d_model: D.
+        num_heads: H, a divisor of D.
+
+    The layers `q_proj`, `k_proj`, `v_proj` and `out_proj` map D to D and have
+    biases.
+    """
+
+    def __init__(self, d_model: int, num_heads: int) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_model, d_model)
+        self.v_proj = nn.Linear(d_model, d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        """Let every token of `query` look at `key` and take from `value`.
+
+        Args:
+            query: (B, T, D).
+            key: (B, S, D).
+            value: (B, S, D).
+            mask: bool, broadcasts to (B, H, T, S); True means "may attend".
+
+        Returns:
+            (B, T, D).
+        """
+        q = reference.split_heads(self.q_proj(query), self.num_heads)
+        k = reference.split_heads(self.k_proj(key), self.num_heads)
+        v = reference.split_heads(self.v_proj(value), self.num_heads)
+        heads, _ = reference.scaled_dot_product_attention(q, k, v, mask)
+        return self.out_proj(reference.merge_heads(heads))
+
+
+def multi_head_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    num_heads: int,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """Attend in `num_heads` heads at once, as above and without the bug.
+
+    Args:
+        query: (B, T, D), floating point, already projected.
+        key: (B, S, D), already projected.
+        value: (B, S, D), already projected.
+        num_heads: H, a divisor of D; each head has K = D / H features.
+        mask: bool, broadcasts to (B, H, T, S); True means "may attend",
+            None that all may be seen.
+
+    Returns:
+        (B, T, D): the outputs of the heads side by side, no output layer.
+    """
+    batch, queries, d_model = query.shape
+    keys = key.shape[1]
+    head_size = d_model // num_heads
+    query = query.reshape(batch, queries, num_heads, head_size).transpose(1, 2)
+    key = key.reshape(batch, keys, num_heads, head_size).transpose(1, 2)
+    value = value.reshape(batch, keys, num_heads, head_size).transpose(1, 2)
+    scale = math.sqrt(head_size)  # the size of what is multiplied
+    scores = query @ key.transpose(-2, -1) / scale
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    heads = torch.softmax(scores, dim=-1) @ value
+    return heads.transpose(1, 2).reshape(batch, queries, d_model)

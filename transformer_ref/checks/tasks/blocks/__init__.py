@@ -1,0 +1,1 @@
+"""The assignment "blocks": answers, cases, tasks and mistakes."""

@@ -1,0 +1,184 @@
+"""The tasks of the assignment "blocks".
+
+The layers are judged to 1e-4: float32 goes through three norms, and every misconception is further
+off than that.
+"""
+
+from __future__ import annotations
+
+from transformer_ref import layers as package
+from transformer_ref.checks.task import Task
+from transformer_ref.checks.tasks.blocks import mistakes
+from transformer_ref.checks.tasks.blocks.answers import (
+    CrossAttentionBlock,
+    add_and_norm,
+    count_parameters,
+    layer_norm,
+)
+from transformer_ref.checks.tasks.blocks.cases import (
+    add_cases,
+    block_cases,
+    count_cases,
+    decoder_cases,
+    encoder_cases,
+    feed_forward_cases,
+    norm_cases,
+)
+from transformer_ref.checks.tasks.blocks.properties import ends_with, tokens_are_normed
+
+WHOLE = (
+    "torch.nn.functional.multi_head_attention_forward",
+    "torch.nn.MultiheadAttention",
+    "torch.nn.TransformerEncoderLayer",
+    "torch.nn.TransformerDecoderLayer",
+    "torch.nn.TransformerEncoder",
+)
+NORMS = (
+    "torch.nn.functional.layer_norm",
+    "torch.nn.functional.group_norm",
+    "torch.nn.LayerNorm",
+)
+LAYERS = "transformer_ref.layers"
+HERE = "transformer_ref.checks.blocks"
+EVERYWHERE = (
+    "Results keep the device and the floating dtype of the inputs. The arguments are not changed. "
+    "Gradients reach every input."
+)
+COPIED = f"Judged in eval mode with weights copied in by name. {EVERYWHERE}"
+MASKS = "masks boolean, True = may attend, None = all"
+ONE_SEEN = "Every query may see at least one key."
+LAYER_TOLERANCE = {"float32": (1e-4, 1e-4), "float64": (1e-4, 1e-4)}
+KINDS = (
+    'norm="post" (paper) is norm(x + f(x)), norm="pre" is x + f(norm(x)), for each sublayer f; no '
+    "dropout, LayerNorm with eps 1e-5"
+)
+TASKS: tuple[Task, ...] = (
+    Task(
+        key="blocks.layer_norm",
+        stub="layer_norm(x, weight, bias, eps)",
+        contract=(
+            "x (..., D), weight and bias (D,), eps above 0; returns (..., D): (x - mean) / "
+            "sqrt(variance + eps) * weight + bias, mean and variance over the D features of each "
+            f"token, the variance with the divisor D. {EVERYWHERE}"
+        ),
+        kind="function",
+        returns=("output",),
+        reference=layer_norm,
+        cases=norm_cases,
+        properties=(tokens_are_normed,),
+        forbidden=(*NORMS, f"{HERE}.layer_norm"),
+        misconceptions=mistakes.LAYER_NORM,
+    ),
+    Task(
+        key="blocks.FeedForward",
+        stub="class FeedForward(d_model, d_ff): forward(x)",
+        contract=(
+            "an nn.Module with the linear layers linear1 (D to d_ff) and linear2 (d_ff to D), both "
+            "with bias; x (B, T, D); returns (B, T, D): linear2(max(0, linear1(x))), no dropout. "
+            f"{COPIED}"
+        ),
+        kind="class",
+        returns=("output",),
+        reference=package.FeedForward,
+        cases=feed_forward_cases,
+        forbidden=(*WHOLE, f"{LAYERS}.FeedForward"),
+        misconceptions=mistakes.FEED_FORWARD,
+    ),
+    Task(
+        key="blocks.EncoderLayer",
+        stub='class EncoderLayer(d_model, num_heads, d_ff, norm="post"): forward(x, mask=None)',
+        contract=(
+            "an nn.Module with self_attention (q_proj, k_proj, v_proj, out_proj), feed_forward "
+            f"(linear1, linear2), norm1 and norm2; x (B, S, D), {MASKS}, broadcasts to "
+            f"(B, H, S, S); returns (B, S, D): self-attention with norm1, then the feed-forward "
+            f"network with norm2. {KINDS}. {ONE_SEEN} {COPIED}"
+        ),
+        kind="class",
+        returns=("output",),
+        reference=package.EncoderLayer,
+        cases=encoder_cases,
+        properties=(ends_with("norm2"),),
+        forbidden=(*WHOLE, f"{LAYERS}.EncoderLayer", f"{LAYERS}.Block"),
+        misconceptions=mistakes.ENCODER_LAYER,
+        tolerances=LAYER_TOLERANCE,
+    ),
+    Task(
+        key="blocks.DecoderLayer",
+        stub=(
+            'class DecoderLayer(d_model, num_heads, d_ff, norm="post"): '
+            "forward(x, memory, tgt_mask=None, memory_mask=None)"
+        ),
+        contract=(
+            "an nn.Module with self_attention and cross_attention (q_proj, k_proj, v_proj, "
+            "out_proj each), feed_forward (linear1, linear2), norm1, norm2 and norm3; x (B, T, D), "
+            f"memory (B, S, D), {MASKS}: tgt_mask broadcasts to (B, H, T, T), memory_mask to "
+            "(B, H, T, S); returns (B, T, D): self-attention with norm1, cross-attention to the "
+            f"memory with norm2, the feed-forward network with norm3. {KINDS}; the memory is not "
+            f"normed. {ONE_SEEN} {COPIED}"
+        ),
+        kind="class",
+        returns=("output",),
+        reference=package.DecoderLayer,
+        cases=decoder_cases,
+        properties=(ends_with("norm3"),),
+        forbidden=(*WHOLE, f"{LAYERS}.DecoderLayer", f"{LAYERS}.Block"),
+        misconceptions=mistakes.DECODER_LAYER,
+        tolerances=LAYER_TOLERANCE,
+    ),
+    Task(
+        key="blocks.count_parameters",
+        stub="count_parameters(d_model, d_ff, num_layers, vocab_size)",
+        contract=(
+            "returns an int: the parameters of the paper's model with num_layers layers in the "
+            "encoder and as many in the decoder, one embedding matrix (V, D) shared by source, "
+            "target and output, no output bias, biases in all linear layers, weight and bias in 2 "
+            "norms a layer of the encoder and 3 a layer of the decoder, no norm after the stacks, "
+            "sinusoidal positions. 63,082,496 for the base model with V = 37,000."
+        ),
+        kind="function",
+        returns=("count",),
+        reference=count_parameters,
+        cases=count_cases,
+        forbidden=(f"{HERE}.count_parameters",),
+        misconceptions=mistakes.COUNT,
+        form=int,
+    ),
+    Task(
+        key="blocks.find_the_bug",
+        stub="add_and_norm(x, change, weight, bias, eps)",
+        contract=(
+            "x and change (B, T, D), weight and bias (D,), eps above 0; returns (B, T, D): the "
+            "LayerNorm of x + change over the D features of each token, variance with the divisor "
+            f"D, eps inside the root. {EVERYWHERE}"
+        ),
+        kind="function",
+        returns=("output",),
+        reference=add_and_norm,
+        cases=add_cases,
+        properties=(tokens_are_normed,),
+        forbidden=(*NORMS, f"{HERE}.layer_norm", f"{HERE}.add_and_norm"),
+        misconceptions=mistakes.ADD_AND_NORM,
+    ),
+    Task(
+        key="blocks.find_the_second_bug",
+        stub="class CrossAttentionBlock(d_model, num_heads): forward(x, memory, memory_mask=None)",
+        contract=(
+            "an nn.Module with cross_attention (q_proj, k_proj, v_proj, out_proj) and norm; x "
+            "(B, T, D), memory (B, S, D), memory_mask boolean, broadcasts to (B, H, T, S), True = "
+            "may attend; returns (B, T, D): norm(x + what x finds in the memory). "
+            f"{ONE_SEEN} {COPIED}"
+        ),
+        kind="class",
+        returns=("output",),
+        reference=CrossAttentionBlock,
+        cases=block_cases,
+        forbidden=(
+            *WHOLE,
+            f"{LAYERS}.DecoderLayer",
+            f"{LAYERS}.Block",
+            f"{HERE}.CrossAttentionBlock",
+        ),
+        misconceptions=mistakes.CROSS_ATTENTION,
+        tolerances=LAYER_TOLERANCE,
+    ),
+)

@@ -1,0 +1,1 @@
+"""The assignment "decoding": answers, cases, tasks and mistakes."""

@@ -1,0 +1,1 @@
+"""The assignment "embeddings": answers, cases, tasks and mistakes."""

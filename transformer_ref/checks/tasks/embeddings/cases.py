@@ -1,0 +1,355 @@
+"""Makes the cases of the assignment "embeddings"."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from transformer_ref.checks.authoring.cases import (
+    UNSTEADY,
+    described,
+    followed,
+    normal,
+    numbered,
+    plain_case,
+    with_gradients,
+)
+from transformer_ref.checks.task import Case
+
+# --- numbers ---------------------------------------------------------------------------------
+
+
+def draw_sizes(rng: np.random.Generator, count: int, low: int = 2, high: int = 9) -> list[int]:
+    """Draw different sizes, so that a wrong axis shows."""
+    return [int(size) for size in rng.permutation(np.arange(low, high + 1))[:count]]
+
+
+def draw_ids(
+    rng: np.random.Generator, shape: tuple[int, ...], vocab_size: int, ends: bool = True
+) -> np.ndarray:
+    """Draw ids; the first and the last of the vocabulary are among them, or neither.
+
+    Args:
+        rng: the source.
+        shape: of the ids.
+        vocab_size: V, at least 3.
+        ends: whether 0 and V - 1 are among them; where there is room for one only, it is 0.
+
+    Returns:
+        int64.
+    """
+    ids = rng.integers(1, vocab_size - 1, size=shape)
+    if ends:
+        places = rng.permutation(ids.size)[:2]
+        ids.flat[places] = (0, vocab_size - 1)[: len(places)]
+    return ids.astype(np.int64)
+
+
+def tensor_case(
+    arguments: dict[str, Any], dtype: str = "", layout: str = "contiguous", note: str = ""
+) -> Case:
+    """Make a case whose name says what is tried."""
+    odd = "not contiguous" if layout == "strided" else ""
+    parts = [*described(arguments), dtype, odd, note]
+    return Case(", ".join(part for part in parts if part), arguments, layout=layout)
+
+
+FLOAT32, FLOAT64 = "float32", "float64"
+PLAIN, STRIDED = "contiguous", "strided"
+
+
+# --- cases -----------------------------------------------------------------------------------
+
+
+def one_hot_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of one_hot: one to three axes, and vocabularies far larger than the ids drawn."""
+    cases = []
+    for axes, ends in ((1, True), (1, False), (2, True), (2, False), (2, True), (3, True)):
+        *shape, vocab_size = draw_sizes(rng, axes + 1)
+        vocab_size += 2
+        ids = draw_ids(rng, tuple(shape), vocab_size, ends)
+        cases.append(tensor_case({"ids": ids, "vocab_size": vocab_size}))
+    few, many = sorted(draw_sizes(rng, 2))
+    odd: tuple[tuple[tuple[int, ...], int, str], ...] = (
+        ((1,), few + 1, "a single id"),
+        ((few, 1), many + 2, "sequences of one"),
+        ((1, many), few + 2, "a batch of one"),
+        ((many, many + 1), 3, "many more ids than tokens"),
+        ((few, many), 40, "many more tokens than ids"),
+        ((many, many), many, "B = T = V"),
+    )
+    for sizes, size, note in odd:
+        ids = draw_ids(rng, sizes, max(size, 3), ends=size < 40)
+        cases.append(tensor_case({"ids": ids, "vocab_size": max(size, 3)}, note=note))
+    same = np.full((few,), rng.integers(1, many), dtype=np.int64)
+    cases.append(tensor_case({"ids": same, "vocab_size": many + 2}, note="one id only"))
+    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    return numbered(cases)
+
+
+def embed_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of embed: more tokens than features and fewer, one to three axes."""
+
+    def case(
+        axes: int,
+        dtype: str,
+        layout: str = PLAIN,
+        ends: bool = True,
+        note: str = "",
+        **fixed: int,
+    ) -> Case:
+        *shape, vocab_size, d_model = draw_sizes(rng, axes + 2)
+        vocab_size, d_model = fixed.get("V", vocab_size + 1), fixed.get("D", d_model)
+        shape = [fixed.get("T", shape[0])] if axes == 1 else shape
+        arguments = {
+            "ids": draw_ids(rng, tuple(shape), vocab_size, ends),
+            "weight": normal(rng, (vocab_size, d_model), dtype),
+        }
+        return tensor_case(arguments, dtype, layout, note)
+
+    cases = [
+        case(1, FLOAT32),
+        case(1, FLOAT64, ends=False),
+        case(2, FLOAT32),
+        case(2, FLOAT32, ends=False),
+        case(2, FLOAT64),
+        case(3, FLOAT32),
+        case(2, FLOAT32, STRIDED),
+        case(1, FLOAT64, STRIDED),
+        case(2, FLOAT32, note="more features than tokens", V=4, D=16, ends=False),
+        case(2, FLOAT64, note="more tokens than features", V=30, D=3),
+        case(1, FLOAT32, note="as many ids as tokens", T=6, V=6),
+        case(1, FLOAT32, note="a single id", T=1),
+    ]
+    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    for axes, dtype in ((1, FLOAT32), (2, FLOAT64)):
+        asked = case(axes, dtype)
+        ids, weight = asked.arguments["ids"], asked.arguments["weight"]
+        cases.append(with_gradients(asked, rng, (*ids.shape, weight.shape[1])))
+    return numbered(cases)
+
+
+def window_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of skipgram_pairs and cbow_examples: short and long windows, ids that come again."""
+
+    def sentence(length: int, vocab_size: int = 90) -> list[int]:
+        """Draw ids that are all different, none of which is a place; or some of a few."""
+        if vocab_size < 90:
+            return [int(each) for each in rng.integers(0, vocab_size, size=length)]
+        return [int(each) for each in rng.permutation(np.arange(10, 100))[:length]]
+
+    a, b, c = sentence(3)
+    drawn = [
+        (sentence(3), 1),
+        (sentence(5), 1),
+        (sentence(6), 2),
+        (sentence(9), 3),
+        (sentence(8), 2),
+        (sentence(4), 3),
+        (sentence(3), 5),
+        (sentence(2), 1),
+        ([a, b, a, a, c], 1),
+        ([a, a, b, c, b, b], 2),
+        (sentence(11, 3), 4),
+        ([0, a, 0, b, 0], 2),
+        (sentence(1), 2),
+        ([], 1),
+        (sentence(12), int(rng.integers(4, 7))),
+        (sentence(14, 4), int(rng.integers(2, 4))),
+    ]
+    cases = [plain_case(ids=ids, window=window) for ids, window in drawn]
+    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    return numbered(cases)
+
+
+def loss_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of negative_sampling_loss, among them products that make the sigmoid 0 or 1."""
+
+    def case(dtype: str, layout: str = PLAIN, note: str = "", **fixed: int) -> Case:
+        batch, count, d_model = draw_sizes(rng, 3)
+        batch, count = fixed.get("B", batch), fixed.get("N", count)
+        shapes = {"center": (batch,), "positive": (batch,), "negatives": (batch, count)}
+        # Products of size one, so that a rounded sigmoid shows only where the products are loud.
+        arguments = {
+            name: (normal(rng, (*shape, d_model), dtype) * d_model**-0.25).astype(dtype)
+            for name, shape in shapes.items()
+        }
+        return tensor_case(arguments, dtype, layout, note)
+
+    def loud(dtype: str, positive: float, negative: float) -> Case:
+        """Make a case in which the products with the centre have these sizes."""
+        quiet = case(dtype)
+        center = quiet.arguments["center"]
+        along = center / (center**2).sum(axis=-1, keepdims=True)
+        noise = rng.uniform(0.7, 1.0, size=quiet.arguments["negatives"].shape[:2])
+        arguments = {
+            "center": center,
+            "positive": (positive * along).astype(dtype),
+            "negatives": (negative * noise[..., None] * along[:, None]).astype(dtype),
+        }
+        note = f"products of {positive:g} and up to {negative:g}"
+        return tensor_case(arguments, dtype, note=note)
+
+    cases = [
+        case(FLOAT32),
+        case(FLOAT32),
+        case(FLOAT64),
+        case(FLOAT32, STRIDED),
+        case(FLOAT64, STRIDED),
+        case(FLOAT32, note="one negative", N=1),
+        case(FLOAT64, note="a batch of one", B=1),
+        case(FLOAT32, note="as many negatives as pairs", B=4, N=4),
+        loud(FLOAT32, -200.0, -200.0),
+        loud(FLOAT32, 200.0, 200.0),
+        loud(FLOAT64, -200.0, 200.0),
+        loud(FLOAT32, 200.0, -200.0),
+    ]
+    followed(cases, cases[1], {}, "asked again", UNSTEADY)
+    for asked in (case(FLOAT32), case(FLOAT64), loud(FLOAT32, -200.0, 200.0)):
+        cotangent = np.array(rng.uniform(0.5, 2.0), dtype=asked.dtype)
+        name = f"{asked.name}, gradients"
+        cases.append(replace(asked, name=name, cotangent=cotangent))
+    return numbered(cases)
+
+
+def neighbour_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of nearest_neighbours: rows of very different lengths, angles that are not close."""
+
+    def case(dtype: str, k: int, layout: str = PLAIN, place: int | None = None) -> Case:
+        """Make a case; k counts from the end of the ranking where it is below 1."""
+        vocab_size, d_model = int(rng.integers(7, 13)), int(rng.integers(3, 6))
+        token_id = int(rng.integers(vocab_size)) if place is None else place % vocab_size
+        weight = _apart(rng, vocab_size, d_model, token_id).astype(dtype)
+        k = k if k > 0 else vocab_size - 1 + k
+        return tensor_case({"weight": weight, "token_id": token_id, "k": k}, dtype, layout)
+
+    cases = [
+        case(FLOAT32, 1),
+        case(FLOAT32, 2),
+        case(FLOAT64, 3),
+        case(FLOAT32, 3, place=0),
+        case(FLOAT32, 4, place=-1),
+        case(FLOAT64, 4, STRIDED),
+        case(FLOAT32, 5, STRIDED),
+        case(FLOAT32, 0),
+        case(FLOAT64, 0, place=0),
+        case(FLOAT32, -1),
+        case(FLOAT64, 1, place=-1),
+        case(FLOAT32, 3),
+        case(FLOAT32, 0, place=-1),
+        case(FLOAT64, 5),
+    ]
+    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    return numbered(cases)
+
+
+def _apart(rng: np.random.Generator, vocab_size: int, d_model: int, token_id: int) -> np.ndarray:
+    """Draw rows whose cosines with one of them, also without their signs, lie apart."""
+    while True:
+        weight = rng.standard_normal((vocab_size, d_model))
+        weight *= rng.uniform(0.3, 4.0, size=(vocab_size, 1)) / np.sqrt(d_model)
+        unit = weight / np.linalg.norm(weight, axis=1, keepdims=True)
+        cosines = np.delete(unit @ unit[token_id], token_id)
+        gaps = np.diff(np.sort(np.append(np.abs(cosines), [0.0, 1.0])))
+        if gaps.min() > 5e-3 and (cosines < 0).any() and (cosines > 0).any():
+            return weight
+
+
+def tied_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of tied_logits: V and D differ, but for one in which a product without .T fits."""
+
+    def case(dtype: str, layout: str = PLAIN, note: str = "", **fixed: int) -> Case:
+        batch, length, d_model, vocab_size = draw_sizes(rng, 4)
+        batch, length = fixed.get("B", batch), fixed.get("T", length)
+        vocab_size = fixed.get("V", vocab_size) if "square" not in note else d_model
+        arguments = {
+            "hidden": normal(rng, (batch, length, d_model), dtype),
+            "weight": normal(rng, (vocab_size, d_model), dtype),
+        }
+        return tensor_case(arguments, dtype, layout, note)
+
+    cases = [
+        case(FLOAT32),
+        case(FLOAT32),
+        case(FLOAT64),
+        case(FLOAT32, STRIDED),
+        case(FLOAT64, STRIDED),
+        case(FLOAT32, note="a square matrix"),
+        case(FLOAT64, note="a square matrix"),
+        case(FLOAT32, note="one token", T=1),
+        case(FLOAT32, note="a batch of one", B=1),
+        case(FLOAT64, note="a larger vocabulary", V=33),
+    ]
+    followed(cases, cases[1], {}, "asked again", UNSTEADY)
+    for dtype in (FLOAT32, FLOAT64):
+        asked = case(dtype)
+        hidden, weight = asked.arguments["hidden"], asked.arguments["weight"]
+        cases.append(with_gradients(asked, rng, (*hidden.shape[:-1], len(weight))))
+    return numbered(cases)
+
+
+def pretrained_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of embedding_from_pretrained: frozen and not, padding anywhere and nowhere."""
+
+    def case(dtype: str, trainable: bool, pad: int | None, layout: str = PLAIN) -> Case:
+        vocab_size, d_model = draw_sizes(rng, 2, 4)
+        arguments = {
+            "vectors": normal(rng, (vocab_size, d_model), dtype),
+            "trainable": trainable,
+            "pad_id": pad if pad is None else pad % vocab_size,
+        }
+        return tensor_case(arguments, dtype, layout)
+
+    cases = [
+        case(FLOAT32, True, None),
+        case(FLOAT32, False, None),
+        case(FLOAT32, True, 0),
+        case(FLOAT32, False, 0),
+        case(FLOAT64, True, 2),
+        case(FLOAT64, False, 1),
+        case(FLOAT32, True, -1),
+        case(FLOAT32, False, -1),
+        case(FLOAT64, True, 0),
+        case(FLOAT64, True, None),
+        case(FLOAT32, True, 3, STRIDED),
+        case(FLOAT64, False, None, STRIDED),
+    ]
+    followed(cases, cases[4], {}, "asked again", UNSTEADY)
+    return numbered(cases)
+
+
+def bug_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of language_model; in each of them the bug as found shows."""
+
+    def case(dtype: str, layout: str = PLAIN, note: str = "", **fixed: int) -> Case:
+        # With eight features or more, the small number in LayerNorm makes no difference.
+        batch, length, vocab_size, d_model = *draw_sizes(rng, 3, 3, 7), int(rng.integers(8, 13))
+        batch, length = fixed.get("B", batch), fixed.get("T", length)
+        vocab_size = fixed.get("V", vocab_size)
+        arguments = {
+            "ids": draw_ids(rng, (batch, length), vocab_size),
+            "weight": (0.5 * normal(rng, (vocab_size, d_model), dtype)).astype(dtype),
+            "positions": normal(rng, (length, d_model), dtype),
+        }
+        return tensor_case(arguments, dtype, layout, note)
+
+    cases = [
+        case(FLOAT32),
+        case(FLOAT32),
+        case(FLOAT64),
+        case(FLOAT64),
+        case(FLOAT32, STRIDED),
+        case(FLOAT64, STRIDED),
+        case(FLOAT32, note="a batch of one", B=1),
+        case(FLOAT32, note="one token", T=1),
+        case(FLOAT64, note="a longer text", T=20),
+        case(FLOAT32, note="a larger vocabulary", V=31),
+    ]
+    followed(cases, cases[1], {}, "asked again", UNSTEADY)
+    for dtype in (FLOAT32, FLOAT64):
+        asked = case(dtype)
+        ids, weight = asked.arguments["ids"], asked.arguments["weight"]
+        cases.append(with_gradients(asked, rng, (*ids.shape, len(weight))))
+    return numbered(cases)

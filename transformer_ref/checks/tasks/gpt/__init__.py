@@ -1,0 +1,1 @@
+"""The assignment "gpt": answers, cases, tasks and mistakes."""

@@ -1,0 +1,360 @@
+"""Makes the cases of the assignment "gpt"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from transformer_ref.checks.authoring import made_arguments
+from transformer_ref.checks.authoring.cases import (
+    UNSTEADY,
+    described,
+    followed,
+    normal,
+    numbered,
+    plain_case,
+)
+from transformer_ref.checks.engine.asking import describe
+from transformer_ref.checks.task import Arrays, Case
+
+# More calls of a model than these, for 12 new tokens at most, are an endless loop.
+MOST_CALLS = 200
+# Two logits that are closer than this are not tried: rounding might choose.
+GAP = 0.02
+
+
+# --- cases: cnn_receptive_field --------------------------------------------------------------
+
+
+def field_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of cnn_receptive_field: odd and even kernels, with gaps and without."""
+    kernels = [int(size) for size in rng.permutation([2, 3, 4, 5, 6, 7, 9])]
+    layers = [int(count) for count in rng.integers(2, 13, size=7)]
+    gaps = [int(size) for size in rng.integers(2, 8, size=7)]
+    names = ("kernel_size", "num_layers", "dilation")
+    plan = [
+        *((3, 1), (3, 2), (3, 4, 2), (2, 5), (kernels[0], 1), (kernels[1], 1, gaps[0])),
+        *((kernels[2], layers[0]), (kernels[3], layers[1], 1), (kernels[4], layers[2], gaps[1])),
+        *((kernels[5], layers[3], gaps[2]), (1, layers[4]), (1, layers[5], gaps[3])),
+        *((3, 50), (4, 3, gaps[4]), (5, layers[6], gaps[5]), (2, 4, gaps[6])),
+    ]
+    cases = [plain_case(**dict(zip(names, each, strict=False))) for each in plan]
+    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    return numbered(cases)
+
+
+# --- cases: lm_batch -------------------------------------------------------------------------
+
+
+def batch_case(
+    rng: np.random.Generator, batch: int, block_size: int, *, tensor: bool = False, more: int = 12
+) -> Case:
+    """Make a case of lm_batch.
+
+    Args:
+        rng: the source.
+        batch: B.
+        block_size: T.
+        tensor: whether `starts` is a tensor, and not a list.
+        more: tokens of the text beside those that one piece needs.
+
+    Returns:
+        the case; the first piece that fits and the last one are in it where B is above 2.
+    """
+    length = block_size + 1 + more
+    ids = rng.permutation(3 * length)[:length]  # no token twice, so that every place shows
+    starts = rng.permutation(more + 1)[:batch]
+    if batch > 2:
+        starts[rng.permutation(batch)[:2]] = [0, more]
+    arguments = {
+        "ids": ids.astype(np.int64),
+        "block_size": block_size,
+        "starts": starts.astype(np.int64) if tensor else [int(start) for start in starts],
+    }
+    said = f"ids ({length},), block_size={block_size}, starts={[int(start) for start in starts]}"
+    return Case(f"{said}, a tensor" if tensor else said, arguments)
+
+
+def lm_batch_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of lm_batch: lists and tensors, one piece, pieces of one token, a square."""
+    sizes = [int(size) for size in rng.permutation(np.arange(3, 9))]
+    cases = [
+        batch_case(rng, 2, 4),
+        batch_case(rng, 3, sizes[0]),
+        batch_case(rng, 4, sizes[1] + 2, tensor=True),
+        batch_case(rng, 1, sizes[2]),
+        batch_case(rng, 1, sizes[3], tensor=True),
+        batch_case(rng, 5, 1),
+        batch_case(rng, 5, 5, tensor=True),
+        batch_case(rng, 6, 2, tensor=True),
+        batch_case(rng, 3, sizes[4], more=3),
+        batch_case(rng, 1, sizes[5], more=0),
+        batch_case(rng, 8, 30, more=60),
+        batch_case(rng, 7, 3, more=200),
+    ]
+    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    return numbered(cases)
+
+
+# --- a small model that reads all it is given ------------------------------------------------
+
+
+class TinyModel(nn.Module):
+    """Logits that depend on all tokens so far, their order, and on nothing later.
+
+    Args:
+        weights: arrays "tokens" and "output" (V, D) and "places" (longest input, D), for their
+            shapes.
+    """
+
+    def __init__(self, weights: Arrays) -> None:
+        super().__init__()
+        self.tokens = nn.Parameter(torch.zeros(weights["tokens"].shape))
+        self.places = nn.Parameter(torch.zeros(weights["places"].shape))
+        self.output = nn.Parameter(torch.zeros(weights["output"].shape))
+        self.calls = 0
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(B, T) ids to (B, T, V) logits."""
+        self.calls += 1
+        if self.calls > MOST_CALLS:
+            raise RuntimeError(f"model was called more than {MOST_CALLS} times: does the loop end?")
+        if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.is_floating_point():
+            raise TypeError(f"model takes ids (B, T), received {describe(ids)}")
+        length = ids.shape[1]
+        if not 0 < length <= len(self.places):
+            raise ValueError(f"model takes 1 to {len(self.places)} tokens, received {length}")
+        read = self.tokens[ids]
+        counts = torch.arange(1, length + 1, device=ids.device).unsqueeze(-1)
+        before = (read * self.places[:length]).cumsum(dim=1) / counts.sqrt()
+        return 2.0 * torch.tanh(read + 2.0 * before) @ self.output.T
+
+
+MODEL = made_arguments.model_maker(TinyModel)
+
+
+def tiny_model(
+    rng: np.random.Generator, vocab_size: int, longest: int, dtype: str = "float32", said: str = ""
+) -> dict[str, Any]:
+    """Describe a small model over `vocab_size` tokens that takes `longest` of them."""
+    d_model = 8
+    shapes = {"tokens": vocab_size, "places": longest, "output": vocab_size}
+    weights = {name: normal(rng, (size, d_model), dtype) for name, size in shapes.items()}
+    said = said or f"(B, T) to (B, T, {vocab_size})"
+    return made_arguments.model(said, weights, training=False)
+
+
+def _is_clear(description: dict[str, Any], ids: np.ndarray, new: int, max_len: int) -> bool:
+    """Tell whether the likeliest token is likeliest by a margin, and not always the same.
+
+    Also whether the oldest tokens alone would lead elsewhere, where not all of them fit.
+    """
+    weights = description["weights"]
+    model = TinyModel(weights)
+    for name, parameter in model.named_parameters():
+        parameter.data = torch.from_numpy(weights[name])
+    found = torch.from_numpy(ids)
+    with torch.no_grad():
+        for _ in range(new):
+            two = model(found[:, -max_len:])[:, -1].topk(2)
+            if (two.values[:, 0] - two.values[:, 1]).min() < GAP:
+                return False
+            found = torch.cat((found, two.indices[:, :1]), dim=1)
+        length = found.shape[1] - 1
+        if length > max_len:
+            stuck = model(found[:, :max_len])[:, -1].argmax(dim=-1)
+            if torch.equal(stuck, found[:, -1]):
+                return False
+    behind = found[:, ids.shape[1] :]
+    return new < 3 or bool((behind[:, 1:] != behind[:, :-1]).any(dim=1).all())
+
+
+def generate_case(
+    rng: np.random.Generator,
+    batch: int,
+    length: int,
+    new: int,
+    dtype: str = "float32",
+    max_len: int | None = None,
+) -> Case:
+    """Make a case of generate, or of generate_long where there is a `max_len`."""
+    vocab_size = int(rng.integers(11, 20))
+    longest = max_len or length + new + 4
+    while True:
+        model = tiny_model(rng, vocab_size, longest, dtype)
+        ids = rng.integers(0, vocab_size, size=(batch, length))
+        if _is_clear(model, ids, new, longest):
+            break
+    arguments: dict[str, Any] = {"model": model, "ids": ids, "max_new_tokens": new}
+    if max_len is not None:
+        arguments["max_len"] = max_len
+    return Case(_named(arguments, dtype), arguments)
+
+
+def _named(arguments: dict[str, Any], dtype: str = "float32") -> str:
+    return ", ".join([*described(arguments), *[dtype] * (dtype != "float32")])
+
+
+def generate_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of generate: batches, one row, one token, many new ones."""
+    cases = [
+        generate_case(rng, 1, 3, 2),
+        *(generate_case(rng, 2, 4, 3), generate_case(rng, 3, 5, 6), generate_case(rng, 4, 3, 7)),
+        *(generate_case(rng, 1, 1, 5), generate_case(rng, 3, 1, 4), generate_case(rng, 1, 6, 8)),
+        *(generate_case(rng, 2, 5, 1), generate_case(rng, 1, 4, 1), generate_case(rng, 5, 2, 3)),
+        *(generate_case(rng, 2, 7, 4, "float64"), generate_case(rng, 1, 3, 12)),
+        *(generate_case(rng, 3, 3, 3), generate_case(rng, 2, 9, 2)),
+    ]
+    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    return numbered(cases)
+
+
+def window_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of generate_long: the text gets longer than the model can read, in each of them."""
+
+    def case(batch: int, length: int, new: int, max_len: int, dtype: str = "float32") -> Case:
+        return generate_case(rng, batch, length, new, dtype, max_len)
+
+    cases = [
+        *(case(1, 3, 4, 4), case(2, 4, 6, 5), case(3, 2, 8, 4), case(1, 5, 7, 5)),
+        *(case(2, 6, 3, 6), case(2, 3, 12, 5), case(4, 3, 5, 3), case(1, 1, 9, 4)),
+        *(case(3, 7, 4, 5), case(1, 9, 5, 6), case(2, 8, 3, 4, "float64")),  # a long prompt
+        *(case(2, 3, 7, 8), case(1, 3, 8, 9)),  # nearly all of it fits
+        case(2, 4, 5, 6, "float64"),
+    ]
+    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    return numbered(cases)
+
+
+def loss_case(
+    rng: np.random.Generator, batch: int, length: int, dtype: str = "float32", note: str = ""
+) -> Case:
+    """Make a case of lm_loss: rows of `length` + 1 tokens."""
+    vocab_size = int(rng.integers(9, 15))
+    while vocab_size in (batch, length):
+        vocab_size += 1
+    arguments = {
+        "model": tiny_model(rng, vocab_size, length + 1, dtype),
+        "ids": rng.integers(0, vocab_size, size=(batch, length + 1)),
+    }
+    name = _named(arguments, dtype)
+    return Case(f"{name}, {note}" if note else name, arguments)
+
+
+def lm_loss_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of lm_loss: batches, one row, two tokens, a square."""
+    cases = [
+        *(loss_case(rng, 2, 3), loss_case(rng, 3, 5), loss_case(rng, 4, 7)),
+        *(loss_case(rng, 1, 6), loss_case(rng, 5, 2), loss_case(rng, 3, 8, "float64")),
+        *(loss_case(rng, 6, 6), loss_case(rng, 2, 9, "float64"), loss_case(rng, 7, 3)),
+        loss_case(rng, 3, 20),
+    ]
+    followed(cases, cases[1], {}, "asked again", UNSTEADY)
+    for case in (loss_case(rng, 3, 4), loss_case(rng, 2, 6, "float64")):
+        cotangent = np.array(rng.uniform(0.5, 2.0), dtype=case.dtype)
+        cases.append(replace(case, name=f"{case.name}, gradients", cotangent=cotangent))
+    return numbered(cases)
+
+
+# --- GPT: cases ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question to a GPT: its key, and its words in the name of a case."""
+
+    asked: str
+    words: str
+
+
+LOGITS = Question("logits", "the logits")
+TOKENS = Question("tokens", "which logits change with which token")
+ORDER = Question("order", "the first two tokens swapped")
+ROWS = Question("rows", "the rows of the batch alone and in another order")
+AGAIN = Question("again", "the same ids a second time")
+SLOPE = Question("slope", "the gradients against the slope measured")
+PARAMETERS = Question("parameters", "the number of parameters with 1, 2, 3 layers and other d_ff")
+HEADS = Question("heads", "one head and several with the same parameters")
+ROUND = Question("way round", "all matrices of the last layer put to 0")
+ITSELF = Question("itself", "a text of one token")
+
+
+def gpt_case(
+    rng: np.random.Generator,
+    question: Question,
+    batch: int,
+    length: int,
+    dtype: str = "float32",
+    **fixed: int,
+) -> Case:
+    """Make a case of GPT.
+
+    Args:
+        rng: the source.
+        question: what is asked.
+        batch: B.
+        length: T.
+        dtype: of the parameters.
+        fixed: settings that are given.
+
+    Returns:
+        the case; no two tokens of a row are the same, and the sizes differ where they can.
+    """
+    heads = int(rng.integers(2, 4))
+    d_model = 2 * heads * int(rng.integers(2, 4))
+    drawn = {
+        "vocab_size": int(rng.integers(19, 24)),
+        "d_model": d_model,
+        "num_heads": heads,
+        "d_ff": d_model + int(rng.integers(1, 6)),
+        "num_layers": int(rng.integers(1, 3)),
+        "max_len": length + int(rng.integers(8, 11)),
+    }
+    settings = {**drawn, **fixed}
+    ids = np.stack([rng.permutation(settings["vocab_size"])[:length] for _ in range(batch)])
+    given = ", ".join(f"{name}={value}" for name, value in settings.items())
+    name = f"GPT({given}), ids ({batch}, {length}): {question.words}"
+    return Case(
+        f"{name}, {dtype}" if dtype != "float32" else name,
+        {"ids": ids.astype(np.int64), "asked": question.asked},
+        settings=settings,
+        precision=dtype,
+    )
+
+
+def _too_long(rng: np.random.Generator, batch: int, max_len: int, over: int) -> Case:
+    case = gpt_case(rng, LOGITS, batch, max_len + over, max_len=max_len)
+    return replace(case, refused=f"{max_len + over} tokens are more than max_len={max_len}")
+
+
+def gpt_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of GPT, each with one question."""
+    longest = int(rng.integers(6, 9))
+    cases = [
+        gpt_case(rng, LOGITS, 2, 5),
+        gpt_case(rng, AGAIN, 2, 5, num_layers=2),
+        gpt_case(rng, LOGITS, 1, 1),
+        gpt_case(rng, LOGITS, 3, longest, max_len=longest),
+        gpt_case(rng, ROWS, 3, 5),
+        gpt_case(rng, ROWS, 4, 4, num_layers=1),
+        gpt_case(rng, TOKENS, 3, 4, num_layers=1),
+        gpt_case(rng, TOKENS, 3, 6, num_layers=2),
+        gpt_case(rng, TOKENS, 4, 5, num_layers=3),
+        gpt_case(rng, ORDER, 4, 5, num_layers=1),
+        gpt_case(rng, ORDER, 3, 7, num_layers=1),
+        gpt_case(rng, SLOPE, 2, 4, num_layers=1),
+        gpt_case(rng, SLOPE, 2, 5, num_layers=2),
+        gpt_case(rng, PARAMETERS, 1, 4),
+        gpt_case(rng, HEADS, 2, 5, num_layers=1),
+        gpt_case(rng, ROUND, 3, 4, num_layers=2),
+        gpt_case(rng, LOGITS, 2, 4, "float64"),
+        gpt_case(rng, ITSELF, 1, 3, num_layers=2, d_model=16, num_heads=2, d_ff=2),
+        _too_long(rng, 2, longest + 1, 1),
+        _too_long(rng, 1, 5, 3),
+    ]
+    followed(cases, cases[8], {}, "asked again", UNSTEADY)
+    return numbered(cases)

@@ -1,0 +1,164 @@
+"""The tasks of the assignment "gpt"."""
+
+from __future__ import annotations
+
+from transformer_ref.checks.task import Task
+from transformer_ref.checks.tasks.gpt import mistakes
+from transformer_ref.checks.tasks.gpt.answers import (
+    GPT,
+    cnn_receptive_field,
+    generate,
+    generate_long,
+    lm_batch,
+    lm_loss,
+)
+from transformer_ref.checks.tasks.gpt.cases import (
+    MODEL,
+    field_cases,
+    generate_cases,
+    gpt_cases,
+    lm_batch_cases,
+    lm_loss_cases,
+    window_cases,
+)
+from transformer_ref.checks.tasks.gpt.properties import (
+    answers_the_question,
+    begins_with_the_prompt,
+    grows_as_it_should,
+    has_logits,
+    is_one_at_least,
+    labels_are_later,
+    sees_the_past,
+)
+from transformer_ref.checks.tasks.gpt.questions import ask_gpt, find_gpt
+
+MODULE = "transformer_ref.gpt"
+HERE = "transformer_ref.checks.gpt"
+WRITERS = (
+    f"{MODULE}.generate",
+    "transformer_ref.decoding.extend",
+    *(f"{HERE}.{name}" for name in ("generate", "generate_long")),
+)
+# By their constructors: to look for what they call in C takes three times as long.
+WHOLE = (
+    "torch.nn.functional.multi_head_attention_forward",
+    "torch.nn.MultiheadAttention.__init__",
+    "torch.nn.TransformerEncoderLayer.__init__",
+    "torch.nn.TransformerDecoderLayer.__init__",
+    "torch.nn.TransformerEncoder",
+)
+CALLABLE = "model is a callable from ids (B, T) int64 to logits (B, T, V)"
+KEPT = "The arguments are not changed."
+TASKS: tuple[Task, ...] = (
+    Task(
+        key="gpt.cnn_receptive_field",
+        stub="cnn_receptive_field(kernel_size, num_layers, dilation=1)",
+        contract=(
+            "num_layers convolutions along one axis, one behind the other, all with stride 1, the "
+            "same kernel_size and the same dilation; returns an int: how many neighbouring inputs "
+            "lie between the first and the last one that an output depends on, both counted. All "
+            "three are at least 1."
+        ),
+        kind="function",
+        returns=("size",),
+        reference=cnn_receptive_field,
+        cases=field_cases,
+        properties=(is_one_at_least,),
+        forbidden=(f"{HERE}.cnn_receptive_field",),
+        misconceptions=mistakes.FIELD,
+        form=int,
+    ),
+    Task(
+        key="gpt.lm_batch",
+        stub="lm_batch(ids, block_size, starts)",
+        contract=(
+            "ids (N,) int64, one long text; starts a list of B int or a tensor (B,) int64, each so "
+            "that start + block_size + 1 <= N; returns (inputs, labels), (B, block_size) each: row "
+            "b of the inputs is the block_size ids from starts[b] on, and the labels are the ids "
+            f"one later. Views or copies. {KEPT}"
+        ),
+        kind="function",
+        returns=("inputs", "labels"),
+        reference=lm_batch,
+        cases=lm_batch_cases,
+        properties=(labels_are_later,),
+        forbidden=(f"{HERE}.lm_batch",),
+        misconceptions=mistakes.BATCH,
+    ),
+    Task(
+        key="gpt.GPT",
+        stub=("class GPT(vocab_size, d_model, num_heads, d_ff, num_layers, max_len): forward(ids)"),
+        contract=(
+            "an nn.Module; ids (B, T) int64; returns (B, T, V) logits, of which those at place t "
+            "depend on the tokens 0 to t, on their order and on nothing later; ValueError for T "
+            "above max_len. num_layers layers of causal self-attention with num_heads heads and a "
+            "feed-forward network with d_ff hidden features, a residual sum around each, every "
+            "layer with parameters of its own. Norms, activation, kind of positions, tying and all "
+            "names are free. Rows of a batch do not touch each other. Judged in eval mode, "
+            "with random numbers in all parameters; the logits have the dtype and the device of "
+            "the parameters; gradients reach every parameter that the logits depend on. num_heads "
+            "divides d_model, which is even."
+        ),
+        kind="class",
+        returns=("found",),
+        reference=GPT,
+        cases=gpt_cases,
+        properties=(has_logits, sees_the_past, answers_the_question, grows_as_it_should),
+        forbidden=(*WHOLE, f"{MODULE}.GPT", f"{HERE}.GPT"),
+        misconceptions=mistakes.MODEL,
+        form=dict[str, str],
+        ask=ask_gpt,
+        find=find_gpt,
+    ),
+    Task(
+        key="gpt.generate",
+        stub="generate(model, ids, max_new_tokens)",
+        contract=(
+            f"{CALLABLE}; ids (B, T) int64, max_new_tokens at least 1; returns (B, T + "
+            "max_new_tokens) int64: each row goes on with its likeliest next token after all "
+            f"tokens so far, again and again. Ties are not tried. {KEPT}"
+        ),
+        kind="function",
+        returns=("ids",),
+        reference=generate,
+        cases=generate_cases,
+        properties=(begins_with_the_prompt,),
+        forbidden=WRITERS,
+        misconceptions=mistakes.GENERATE,
+        makers={"model": MODEL},
+    ),
+    Task(
+        key="gpt.find_the_bug",
+        stub="lm_loss(model, ids)",
+        contract=(
+            f"{CALLABLE}; ids (B, T+1) int64 without padding, T at least 2; returns a scalar "
+            "tensor: the cross-entropy of ids[:, 1:] under model(ids[:, :-1]), averaged over all "
+            f"of them. Gradients reach the model. {KEPT}"
+        ),
+        kind="function",
+        returns=("loss",),
+        reference=lm_loss,
+        cases=lm_loss_cases,
+        forbidden=(f"{HERE}.lm_loss",),
+        misconceptions=mistakes.LOSS,
+        makers={"model": MODEL},
+    ),
+    Task(
+        key="gpt.find_another_bug",
+        stub="generate_long(model, ids, max_new_tokens, max_len)",
+        contract=(
+            f"{CALLABLE}, which refuses T above max_len; ids (B, T) int64 of any length; returns "
+            "(B, T + max_new_tokens) int64: each row goes on with its likeliest next token after "
+            "its last max_len tokens, all of them where there are no more, again and again. Ties "
+            f"are not tried. {KEPT}"
+        ),
+        kind="function",
+        returns=("ids",),
+        reference=generate_long,
+        cases=window_cases,
+        properties=(begins_with_the_prompt,),
+        forbidden=WRITERS,
+        misconceptions=mistakes.WINDOW,
+        makers={"model": MODEL},
+    ),
+)

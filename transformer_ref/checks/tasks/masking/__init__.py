@@ -1,0 +1,1 @@
+"""The assignment "masking": answers, cases, tasks and mistakes."""

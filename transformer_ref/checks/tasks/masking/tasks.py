@@ -1,0 +1,133 @@
+"""The tasks of the assignment "masking"."""
+
+from __future__ import annotations
+
+from transformer_ref import masks as reference
+from transformer_ref.checks.task import Task
+from transformer_ref.checks.tasks.attention.tasks import FUSED
+from transformer_ref.checks.tasks.masking import mistakes
+from transformer_ref.checks.tasks.masking.answers import causal_attention, masked_attention
+from transformer_ref.checks.tasks.masking.cases import (
+    FULL,
+    HALF,
+    bug_cases,
+    causal_cases,
+    fill_cases,
+    ids_cases,
+    softmax_cases,
+)
+from transformer_ref.checks.tasks.masking.properties import (
+    hidden_weigh_nothing,
+    says_who_may_see,
+    seen_rows_sum_to_one,
+)
+
+MODULE = "transformer_ref.masks"
+TRUE = "True = may attend"
+TASKS: tuple[Task, ...] = (
+    Task(
+        key="masking.padding_mask",
+        stub="padding_mask(ids, pad_id)",
+        contract=(
+            f"ids (B, S) int64; returns (B, 1, 1, S) bool, {TRUE}: False wherever ids is pad_id, "
+            "at the end, in front or inside, True elsewhere. On the device of ids, which are not "
+            "changed."
+        ),
+        kind="function",
+        returns=("mask",),
+        reference=reference.padding_mask,
+        cases=ids_cases,
+        properties=(says_who_may_see,),
+        forbidden=(f"{MODULE}.padding_mask",),
+        misconceptions=mistakes.PADDING,
+    ),
+    Task(
+        key="masking.causal_mask",
+        stub="causal_mask(length, device=None)",
+        contract=(
+            f"length T from 1 up; returns (1, 1, T, T) bool, {TRUE}: query t sees keys 0 .. t. "
+            'On `device`, a name such as "cuda" or "meta"; None is the default device.'
+        ),
+        kind="function",
+        returns=("mask",),
+        reference=reference.causal_mask,
+        cases=causal_cases,
+        properties=(says_who_may_see,),
+        forbidden=(f"{MODULE}.causal_mask",),
+        misconceptions=mistakes.CAUSAL,
+    ),
+    Task(
+        key="masking.target_mask",
+        stub="target_mask(ids, pad_id)",
+        contract=(
+            f"ids (B, T) int64; returns (B, 1, T, T) bool, {TRUE}: query t sees keys 0 .. t that "
+            "are not padding. Padding is hidden as a key only. On the device of ids, which are "
+            "not changed."
+        ),
+        kind="function",
+        returns=("mask",),
+        reference=reference.target_mask,
+        cases=ids_cases,
+        properties=(says_who_may_see,),
+        forbidden=(f"{MODULE}.target_mask",),
+        misconceptions=mistakes.TARGET,
+    ),
+    Task(
+        key="masking.masked_softmax",
+        stub="masked_softmax(scores, mask)",
+        contract=(
+            "scores (..., T, S) float32, float64, float16 or bfloat16; mask bool, broadcasts to "
+            f"them, {TRUE}; returns (..., T, S) weights in the dtype of the scores: softmax over "
+            "the last axis, over what may be seen. A row that may see nothing is all zeros, and "
+            "no NaN is in the values or in the gradient. Scores may be far from 0, the hidden ones "
+            "too: they go down to -30,000. The arguments are not changed."
+        ),
+        kind="function",
+        returns=("weights",),
+        reference=reference.masked_softmax,
+        cases=softmax_cases,
+        properties=(hidden_weigh_nothing, seen_rows_sum_to_one),
+        forbidden=(f"{MODULE}.masked_softmax",),
+        misconceptions=mistakes.SOFTMAX,
+        tolerances={**FULL, **HALF},
+    ),
+    Task(
+        key="masking.find_the_bug",
+        stub="causal_attention(query, key, value, ids, pad_id)",
+        contract=(
+            "query and key (B, H, T, K), value (B, H, T, V), ids (B, T) int64; returns "
+            "(B, H, T, V): query t attends to keys 0 .. t that are not padding, and gets zeros "
+            "where there are none. Padding is hidden as a key only. Everything may lie on a device "
+            'that is not the default one; tried with "meta", whose tensors have no numbers to '
+            "read. The arguments are not changed. Gradients reach query, key and value."
+        ),
+        kind="function",
+        returns=("output",),
+        reference=causal_attention,
+        cases=bug_cases,
+        forbidden=(
+            *FUSED,
+            *(f"{MODULE}.{name}" for name in ("padding_mask", "causal_mask", "target_mask")),
+            "transformer_ref.checks.masking.causal_attention",
+        ),
+        misconceptions=mistakes.BUG,
+    ),
+    Task(
+        key="masking.find_another_bug",
+        stub="masked_attention(query, key, value, mask)",
+        contract=(
+            "query (B, H, T, K), key (B, H, S, K), value (B, H, S, V), in float16, float32 or "
+            f"float64; mask bool, broadcasts to (B, H, T, S), {TRUE}; returns (B, H, T, V) in the "
+            "dtype of the inputs, zeros for a query that may see nothing, with no NaN in the "
+            "gradients. Scores go down to -30,000. The arguments are not changed. Gradients reach "
+            "query, key and value."
+        ),
+        kind="function",
+        returns=("output",),
+        reference=masked_attention,
+        cases=fill_cases,
+        forbidden=(*FUSED, "transformer_ref.checks.masking.masked_attention"),
+        misconceptions=mistakes.ANOTHER_BUG,
+        tolerances={**FULL, "float16": (1e-2, 1e-2)},
+    ),
+)

@@ -1,0 +1,1 @@
+"""The assignment "positions": answers, cases, tasks and mistakes."""

@@ -1,0 +1,128 @@
+"""The tasks of the assignment "positions".
+
+A float32 angle is off by about 4e-4 at position 5,000, and most code in circulation computes it so.
+Tables are therefore judged to 1e-3, which no misconception comes near.
+"""
+
+from __future__ import annotations
+
+from transformer_ref import positions as reference
+from transformer_ref.checks.task import Task
+from transformer_ref.checks.tasks.positions import mistakes
+from transformer_ref.checks.tasks.positions.answers import encode_positions
+from transformer_ref.checks.tasks.positions.cases import (
+    bug_cases,
+    frequency_cases,
+    module_cases,
+    shift_cases,
+    table_cases,
+)
+from transformer_ref.checks.tasks.positions.properties import (
+    everything_is_dropped,
+    falls_evenly,
+    first_is_one,
+    moves_every_position,
+    pairs_are_on_the_circle,
+    position_zero_is_at_zero,
+    same_in_every_sequence,
+)
+
+TABLE_TOLERANCE = {"float32": (0.0, 1e-3)}
+MODULE = "transformer_ref.positions"
+FLOATS = "float32 or float64"
+TASKS: tuple[Task, ...] = (
+    Task(
+        key="positions.frequencies",
+        stub="frequencies(d_model)",
+        contract=(
+            f"d_model D, even; returns (D/2,): 10000^(-2i/D) for i = 0 .. D/2 - 1, in {FLOATS}."
+        ),
+        kind="function",
+        returns=("frequencies",),
+        reference=reference.frequencies,
+        cases=frequency_cases,
+        properties=(first_is_one, falls_evenly),
+        forbidden=(f"{MODULE}.frequencies",),
+        misconceptions=mistakes.FREQUENCIES,
+        tolerances={"float32": (1e-5, 1e-9)},
+        any_float=True,
+    ),
+    Task(
+        key="positions.sinusoidal_encoding",
+        stub="sinusoidal_encoding(num_positions, d_model)",
+        contract=(
+            "d_model D, even; returns (num_positions, D) float32: column 2i is sin(pos * w_i), "
+            "column 2i + 1 is cos(pos * w_i), w_i = 10000^(-2i/D), positions from 0. Judged to "
+            "1e-3, so that angles in float32 pass."
+        ),
+        kind="function",
+        returns=("encoding",),
+        reference=reference.sinusoidal_encoding,
+        cases=table_cases,
+        properties=(position_zero_is_at_zero, pairs_are_on_the_circle),
+        forbidden=(f"{MODULE}.sinusoidal_encoding", f"{MODULE}.SinusoidalPositions"),
+        misconceptions=mistakes.TABLE,
+        tolerances=TABLE_TOLERANCE,
+    ),
+    Task(
+        key="positions.shift_matrix",
+        stub="shift_matrix(offset, d_model)",
+        contract=(
+            "offset k, any integer; d_model D, even; returns (D, D): M_k with "
+            f"PE(p + k) = M_k @ PE(p) for column vectors at every p, in {FLOATS}. Judged to 1e-3."
+        ),
+        kind="function",
+        returns=("matrix",),
+        reference=reference.shift_matrix,
+        cases=shift_cases,
+        properties=(moves_every_position,),
+        forbidden=(f"{MODULE}.shift_matrix",),
+        misconceptions=mistakes.SHIFT,
+        tolerances=TABLE_TOLERANCE,
+        any_float=True,
+    ),
+    Task(
+        key="positions.PositionalEncoding",
+        stub="class PositionalEncoding(d_model, max_len, dropout): forward(x)",
+        contract=(
+            "an nn.Module; x (B, T, D); returns dropout(x + PE(0 .. T - 1)) (B, T, D) in the dtype "
+            "of x, where T = max_len works and more is a ValueError. No sqrt(D) in it, and no "
+            "trainable parameter. Judged in eval mode, the dropout in training mode too. The "
+            "argument is not changed. Gradients reach x."
+        ),
+        kind="class",
+        returns=("output",),
+        reference=reference.SinusoidalPositions,
+        cases=module_cases,
+        properties=(everything_is_dropped, same_in_every_sequence),
+        forbidden=(f"{MODULE}.SinusoidalPositions",),
+        misconceptions=mistakes.MODULE,
+        tolerances={
+            "float32": (2e-4, 2e-4),
+            "float64": (2e-4, 2e-4),
+            "float16": (4e-3, 4e-3),
+        },
+        nothing_to_learn=True,
+    ),
+    Task(
+        key="positions.find_the_bug",
+        stub="encode_positions(positions, d_model)",
+        contract=(
+            "positions (...) int64, any shape, from 0; d_model D, even; returns (..., D) float32: "
+            "feature 2i is sin(pos * w_i), feature 2i + 1 is cos(pos * w_i), w_i = 10000^(-2i/D). "
+            "Judged to 1e-3. The result is on the device of the positions, which are not changed."
+        ),
+        kind="function",
+        returns=("encoding",),
+        reference=encode_positions,
+        cases=bug_cases,
+        properties=(position_zero_is_at_zero, pairs_are_on_the_circle),
+        forbidden=(
+            f"{MODULE}.sinusoidal_encoding",
+            f"{MODULE}.SinusoidalPositions",
+            "transformer_ref.checks.positions.encode_positions",
+        ),
+        misconceptions=mistakes.BUG,
+        tolerances=TABLE_TOLERANCE,
+    ),
+)

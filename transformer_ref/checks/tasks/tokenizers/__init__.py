@@ -1,0 +1,1 @@
+"""The assignment "tokenizers": answers, cases, tasks and mistakes."""

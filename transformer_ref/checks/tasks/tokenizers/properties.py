@@ -1,0 +1,71 @@
+"""Properties of right results in "tokenizers": each says in words what is wrong with a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from transformer_ref.checks.task import Case
+from transformer_ref.checks.tasks.tokenizers.answers import count_pairs, merge_pair
+
+
+def tokens_hold_the_text(case: Case, values: Mapping[str, Any]) -> str | None:
+    """Say so if a token is empty or white space, or characters were lost or changed."""
+    for place, token in enumerate(values["tokens"]):
+        if not token.strip():
+            what = "white space" if token else "an empty string"
+            return f"`tokens[{place}]` is {what}, which is no token. Received {values['tokens']!r}"
+    wanted = "".join(case.arguments["text"].split())
+    spelled = "".join(values["tokens"])
+    if spelled != wanted:
+        return (
+            f"the tokens, put together, spell {spelled!r}; the text without its white space is "
+            f"{wanted!r}"
+        )
+    return None
+
+
+def ids_count_from_zero(case: Case, values: Mapping[str, Any]) -> str | None:
+    """Say so if the ids are not 0, 1, 2 and so on, each once."""
+    ids = sorted(values["vocab"].values())
+    if ids != list(range(len(ids))):
+        return f"{len(ids)} tokens should have the ids 0 to {len(ids) - 1}, each once, not {ids}"
+    return None
+
+
+def one_id_a_token(case: Case, values: Mapping[str, Any]) -> str | None:
+    """Say so if there are not as many ids as tokens."""
+    tokens, ids = len(case.arguments["tokens"]), len(values["ids"])
+    if tokens != ids:
+        return f"{tokens} tokens went in and {ids} ids came out: each token has one id"
+    return None
+
+
+def symbols_spell_the_word(case: Case, values: Mapping[str, Any], name: str) -> str | None:
+    """Say so if the symbols, put together, are not the word."""
+    spelled, word = "".join(values[name]), "".join(case.arguments["word"])
+    if spelled != word:
+        return (
+            f"the {name}, put together, spell {spelled!r}; the word is {word!r}. "
+            f"Received {values[name]!r}"
+        )
+    return None
+
+
+def each_merge_is_the_most_frequent(case: Case, values: Mapping[str, Any]) -> str | None:
+    """Say what the counts are at the first merge that is not the right one."""
+    words = {tuple(word): count for word, count in case.arguments["word_counts"].items()}
+    for place, pair in enumerate(values["merges"][: case.arguments["num_merges"]]):
+        counts = count_pairs(words)
+        if not counts:
+            return f"`merges[{place}]` is {pair!r}, but after {place} merges no pair is left"
+        best = max(counts, key=lambda each: (counts[each], each))
+        if pair != best:
+            said = (
+                "equally often, and is greater"
+                if counts.get(pair) == counts[best]
+                else (f"{counts[best]} times, yours {counts.get(pair, 0)} times")
+            )
+            return f"`merges[{place}]` should be {best!r}, received {pair!r}: it comes {said}"
+        words = {merge_pair(word, pair): count for word, count in words.items()}
+    return None

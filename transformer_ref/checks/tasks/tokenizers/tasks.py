@@ -1,0 +1,198 @@
+"""The tasks of the assignment "tokenizers"."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from transformer_ref.checks.task import Task
+from transformer_ref.checks.tasks.tokenizers import mistakes
+from transformer_ref.checks.tasks.tokenizers.answers import (
+    bpe_encode,
+    build_vocab,
+    count_pairs,
+    encode_tokens,
+    merge_pair,
+    merge_words,
+    train_bpe,
+    word_tokenize,
+)
+from transformer_ref.checks.tasks.tokenizers.cases import (
+    bpe_cases,
+    bug_cases,
+    encode_cases,
+    merge_cases,
+    pair_cases,
+    train_cases,
+    vocab_cases,
+    word_cases,
+)
+from transformer_ref.checks.tasks.tokenizers.properties import (
+    each_merge_is_the_most_frequent,
+    ids_count_from_zero,
+    one_id_a_token,
+    symbols_spell_the_word,
+    tokens_hold_the_text,
+)
+
+HERE = "transformer_ref.checks.tokenizers"
+THERE = "transformer_ref.tokenizers"
+UNCHANGED = "The arguments are not changed."
+TASKS: tuple[Task, ...] = (
+    Task(
+        key="tokenizers.word_tokenize",
+        stub="word_tokenize(text)",
+        contract=(
+            "text: a str; returns a list of str, the tokens in their order. A token is a run of "
+            "letters and digits (str.isalnum) or one single other character that is not white "
+            "space. Case is kept. '_' and combining accents are not tried."
+        ),
+        kind="function",
+        returns=("tokens",),
+        form=list[str],
+        reference=word_tokenize,
+        cases=word_cases,
+        properties=(tokens_hold_the_text,),
+        forbidden=(f"{HERE}.word_tokenize", f"{THERE}.Tokenizer.tokenize"),
+        misconceptions=mistakes.WORDS,
+    ),
+    Task(
+        key="tokenizers.build_vocab",
+        stub="build_vocab(tokens, min_freq, specials)",
+        contract=(
+            "tokens: a list of str; specials: a list of different str; returns a dict from token "
+            "to id. The specials come first, in the order given; then the tokens that come at "
+            "least min_freq times, by falling frequency, ties alphabetical as sorted() has it. "
+            f"Ids count from 0. A special found in the text keeps its id. {UNCHANGED}"
+        ),
+        kind="function",
+        returns=("vocab",),
+        form=dict[str, int],
+        reference=build_vocab,
+        cases=vocab_cases,
+        properties=(ids_count_from_zero,),
+        forbidden=(
+            f"{HERE}.build_vocab",
+            f"{THERE}.WordTokenizer.train",
+            f"{THERE}.CharTokenizer.train",
+        ),
+        misconceptions=mistakes.VOCAB,
+    ),
+    Task(
+        key="tokenizers.encode_tokens",
+        stub="encode_tokens(tokens, vocab, unk)",
+        contract=(
+            "tokens: a list of str; vocab: a dict from token to id; unk: a token, a key of vocab; "
+            f"returns a list of int: one id a token, that of unk for a token not in vocab. "
+            f"{UNCHANGED}"
+        ),
+        kind="function",
+        returns=("ids",),
+        form=list[int],
+        reference=encode_tokens,
+        cases=encode_cases,
+        properties=(one_id_a_token,),
+        forbidden=(
+            f"{HERE}.encode_tokens",
+            f"{THERE}.Tokenizer.convert_tokens_to_ids",
+            f"{THERE}.Tokenizer.encode",
+            "transformer_ref.vocabulary.Vocabulary.encode",
+        ),
+        misconceptions=mistakes.ENCODE,
+    ),
+    Task(
+        key="tokenizers.count_pairs",
+        stub="count_pairs(words)",
+        contract=(
+            "words: a dict from a word, a tuple of symbols, to how often it comes; returns a dict "
+            "(any kind) from each pair of neighbours, a tuple of two symbols, to how often it "
+            "comes: weighted by the word's count, overlaps counted ('aaa' has two 'aa'). "
+            f"{UNCHANGED}"
+        ),
+        kind="function",
+        returns=("pairs",),
+        form=dict[tuple[str, str], int],
+        reference=count_pairs,
+        cases=pair_cases,
+        forbidden=(f"{HERE}.count_pairs",),
+        misconceptions=mistakes.COUNT,
+    ),
+    Task(
+        key="tokenizers.merge_pair",
+        stub="merge_pair(word, pair)",
+        contract=(
+            "word: a tuple of at least one symbol; pair: a tuple of two symbols; returns a tuple: "
+            "the word with the two joined to one symbol wherever they stand side by side, from "
+            "left to right, without overlap."
+        ),
+        kind="function",
+        returns=("symbols",),
+        form=tuple[str, ...],
+        reference=merge_pair,
+        cases=merge_cases,
+        properties=(partial(symbols_spell_the_word, name="symbols"),),
+        forbidden=(f"{HERE}.merge_pair",),
+        misconceptions=mistakes.MERGE,
+    ),
+    Task(
+        key="tokenizers.train_bpe",
+        stub="train_bpe(word_counts, num_merges)",
+        contract=(
+            "word_counts: a dict from word, a str, to how often it comes; returns a list of pairs, "
+            "tuples of two symbols, in the order in which they are merged. Words start as their "
+            "characters, without a mark for the end. Each step takes the most frequent pair, of "
+            "equally frequent ones the lexicographically greatest, and merges it in all words. "
+            f"Fewer than num_merges only when no pair is left. {UNCHANGED}"
+        ),
+        kind="function",
+        returns=("merges",),
+        form=list[tuple[str, str]],
+        reference=train_bpe,
+        cases=train_cases,
+        properties=(each_merge_is_the_most_frequent,),
+        forbidden=(
+            f"{HERE}.train_bpe",
+            f"{THERE}.learn_merges",
+            f"{THERE}.BPETokenizer.train",
+        ),
+        misconceptions=mistakes.TRAIN,
+    ),
+    Task(
+        key="tokenizers.bpe_encode",
+        stub="bpe_encode(word, merges)",
+        contract=(
+            "word: a str of at least one character; merges: a list of pairs that train_bpe could "
+            "have learned; returns a list of str. The word starts as its characters; the merges "
+            "are applied, the lowest place in the list first, until none fits. Unknown characters "
+            f"come back as they are. {UNCHANGED}"
+        ),
+        kind="function",
+        returns=("pieces",),
+        form=list[str],
+        reference=bpe_encode,
+        cases=bpe_cases,
+        properties=(partial(symbols_spell_the_word, name="pieces"),),
+        forbidden=(
+            f"{HERE}.bpe_encode",
+            f"{THERE}.Tokenizer.tokenize",
+            f"{THERE}.Tokenizer.encode",
+        ),
+        misconceptions=mistakes.BPE_ENCODE,
+    ),
+    Task(
+        key="tokenizers.find_the_bug",
+        stub="merge_words(words, pair)",
+        contract=(
+            "words: a dict from a word, its symbols with one space between them, to how often it "
+            "comes; pair: a tuple of two symbols; returns a dict of the same form: the two joined "
+            "wherever they stand side by side as whole symbols, from left to right, without "
+            f"overlap. Words without the pair stay. {UNCHANGED}"
+        ),
+        kind="function",
+        returns=("words",),
+        form=dict[str, int],
+        reference=merge_words,
+        cases=bug_cases,
+        forbidden=(f"{HERE}.merge_words",),
+        misconceptions=mistakes.BUG,
+    ),
+)

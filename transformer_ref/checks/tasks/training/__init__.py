@@ -1,0 +1,1 @@
+"""The assignment "training": answers, cases, tasks and mistakes."""
