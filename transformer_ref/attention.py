@@ -1,6 +1,7 @@
 """Attention: scaled dot-product and multi-head, written out and fused.
 
-The functions check what they are given; the module trusts the layers and models that call it.
+The functions check what they are given; the module, which layers and models call, only what its
+kernels would pass over in silence.
 
 Source: Vaswani et al. 2017, section 3.2.
 """
@@ -224,9 +225,16 @@ class MultiHeadAttention(nn.Module):
             (B, T, D), or with `need_weights` the pair of it and the weights (B, H, T, S).
 
         Raises:
-            ValueError: if the mask is not boolean, or `is_causal` comes with a mask or T != S.
-                Shapes that do not fit the weights are an error of torch.
+            ValueError: if the batches differ, or the lengths of `key` and `value`; if the mask is
+                not boolean, or `is_causal` comes with a mask or T != S.
+                What does not fit the weights is an error of torch.
         """
+        # The kernels would take values without keys from wherever they are in memory.
+        if key.shape != value.shape or query.shape[0] != key.shape[0]:
+            raise ValueError(
+                "query, key and value must share the batch, key and value the length, "
+                f"got {tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}"
+            )
         q = split_heads(self.q_proj(query), self.num_heads)
         k, v = self._keys_and_values(key, value, cache)
         dropout_p = self.dropout if self.training else 0.0

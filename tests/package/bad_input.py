@@ -150,6 +150,17 @@ ATTENTION = {
         {"d_model": 12, "num_heads": 3},
         {"d_model": (*SIZES, 10), "num_heads": (*SIZES, 5), "dropout": RATES},
     ),
+    "attention.MultiHeadAttention.forward": Entry(
+        attention.MultiHeadAttention(12, 3),
+        {"query": x(2, 5, 12), "key": x(2, 7, 12), "value": x(2, 7, 12)},
+        {
+            "query": (x(1, 5, 12),),
+            "key": (x(2, 6, 12),),
+            "value": (x(2, 6, 12),),
+            "mask": (x(5, 7),),
+            "is_causal": (Bad(True, "T=5, S=7"),),
+        },
+    ),
 }
 
 MASKS = {
@@ -966,7 +977,6 @@ WITHOUT_A_CASE = {
     "*.run_dir": "written to: an OSError of the system; what it must not hold, test_training says",
     "files.*": "written to: an OSError of the system",
     "*.save_pretrained.folder": "written to: an OSError of the system",
-    "attention.MultiHeadAttention.forward.*": "called by the models, which check",
     "attention.split_heads.*": "called by the models, which check",
     "attention.merge_heads.*": "called by the models, which check",
     "cache.*.append.*": "called by the models, which check",

@@ -334,3 +334,6 @@ def test_values_without_their_keys_are_named(path: object) -> None:
 def test_messages_name_what_does_not_fit_from_their_first_word_on() -> None:
     with pytest.raises(ValueError, match=r"^d_model must be an integer of at least 1, got 0"):
         MultiHeadAttention(0, 1)
+    x = torch.randn(1, 4, 6)
+    with pytest.raises(ValueError, match=r"^query, key and value must share the batch, key and"):
+        MultiHeadAttention(6, 2)(x, x, torch.randn(1, 3, 6))

@@ -313,6 +313,14 @@ HIDDEN: dict[str, Case] = {
         ("dtype", ids(2, 5, 12), "torch.int64 of shape (2, 5, 12)"),
     )
 } | {
+    "key_and_value_lengths": (
+        lambda: MultiHeadAttention(12, 3)(x(2, 5, 12), x(2, 7, 12), x(2, 6, 12)),
+        "query, key and value .. (2, 5, 12), (2, 7, 12) and (2, 6, 12)",
+    ),
+    "query_batch": (
+        lambda: MultiHeadAttention(12, 3)(x(1, 5, 12), x(2, 7, 12), x(2, 7, 12)),
+        "query, key and value .. (1, 5, 12), (2, 7, 12) and (2, 7, 12)",
+    ),
     "mask_of_one_layer": (
         lambda: EncoderLayer(12, 3, 16)(x(2, 5, 12), x(5, 5)),
         "mask must be boolean .. torch.float32",
