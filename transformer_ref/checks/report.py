@@ -184,10 +184,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure the grader on answers written apart.")
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds (default: 3)")
     parser.add_argument("--first-seed", type=int, default=0, help="the first of them (default: 0)")
+    parser.add_argument(
+        "--slug",
+        action="append",
+        choices=SLUGS,
+        help="measure this assignment only; may be repeated",
+    )
     parser.add_argument("--details", action="store_true", help="also print what went wrong")
     options = parser.parse_args()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
-    figures = [each for slug in SLUGS for each in measure(slug, seeds)]
+    figures = [each for slug in options.slug or SLUGS for each in measure(slug, seeds)]
     print(as_table(figures))
     if options.details:
         print("\n".join(line for each in figures for line in each.details))

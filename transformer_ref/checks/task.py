@@ -224,6 +224,8 @@ class Task:
             to tensors by name. It runs beside the answer; None where the answer is just called.
         find: says in plain data, of the type `form`, what these tensors show; this is what is
             compared. It runs with the judge, where no answer can reach it, and goes with `ask`.
+        answer: what changes of the misconceptions are made to, where the reference is another one,
+            of more digits; None where it is the reference.
     """
 
     key: str
@@ -246,6 +248,7 @@ class Task:
     makers: Mapping[str, Maker] = field(default_factory=dict)
     ask: Callable[[Any, Case, Mapping[str, Any]], Mapping[str, Tensor]] | None = None
     find: Callable[[Case, Outcome], Any] | None = None
+    answer: Callable[..., Any] | None = None
 
     def wrong(self, entry: Misconception, variant: int) -> Callable[..., Any]:
         """Return an implementation of a misconception.
@@ -264,6 +267,6 @@ class Task:
         if not isinstance(way, Change):
             return way
         try:
-            return changed(self.reference, way)
+            return changed(self.answer or self.reference, way)
         except ChangeError as error:
             raise ChangeError(f"{self.key}, {entry.key}, number {variant}: {error}") from error

@@ -140,7 +140,7 @@ class Trainer:
 
     @property
     def averaged_model(self) -> nn.Module:
-        """The model to evaluate and to keep: the average of its weights, see ``config.ema``.
+        """The model to evaluate and to keep, with the average of its weights; see ``config.ema``.
 
         Without that setting it is the model that is trained.
         """

@@ -100,6 +100,14 @@ def no_gradients(name: str) -> Change:
     return change(f"def {name}(", f"@torch.no_grad()\n{indent}def {name}(")
 
 
+def after(first: Change, *entries: Misconception) -> tuple[Misconception, ...]:
+    """Make the changes of some entries after another change, such as one that writes out a call."""
+    return tuple(
+        replace(entry, wrong=tuple(first + way for way in entry.wrong if isinstance(way, Change)))
+        for entry in entries
+    )
+
+
 def detached(function: Step) -> Step:
     """Return the same function, cut off from the gradients."""
 

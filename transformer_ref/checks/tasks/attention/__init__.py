@@ -1,1 +1,1 @@
-"""The assignment "attention": answers, cases, tasks and mistakes."""
+"""The assignment "attention": answers, cases, properties, mistakes, and its tasks."""

@@ -7,14 +7,13 @@ Dropout that stays on has no entry, as its numbers are random: the case asked tw
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from transformer_ref.checks.authoring.changes import Change, change
 from transformer_ref.checks.authoring.shared_mistakes import (
     CHANGES_INPUT,
     DETACHED,
     FLOAT32_ONLY,
     TOO_MILD,
+    after,
     no_gradients,
     with_wrong,
 )
@@ -197,14 +196,6 @@ OF_THE_SCALE = (NO_SCALE, BY_K, TIMES_ROOT, BY_MODEL, BY_LENGTH, LATE_SCALE)
 OF_THE_MASK = (IGNORED, INVERTED, AFTER, ZEROED, ADDED, MILD, ON_ROWS)
 
 
-def _after(first: Change, *entries: Misconception) -> tuple[Misconception, ...]:
-    """Make the changes of some entries after another one."""
-    return tuple(
-        replace(entry, wrong=tuple(first + way for way in entry.wrong if isinstance(way, Change)))
-        for entry in entries
-    )
-
-
 # --- scores ----------------------------------------------------------------------------------
 
 SCORES = (
@@ -296,9 +287,9 @@ SCORES = (
 # --- attention -------------------------------------------------------------------------------
 
 ATTENTION = (
-    *_after(SCORES_WRITTEN_OUT, NO_SCALE, BY_K, TIMES_ROOT, BY_HEADS, BY_MODEL, BY_LENGTH),
-    *_after(SCORES_WRITTEN_OUT, LATE_SCALE),
-    *_after(SCORES_WRITTEN_OUT, OVER_QUERIES, OVER_HEADS),
+    *after(SCORES_WRITTEN_OUT, NO_SCALE, BY_K, TIMES_ROOT, BY_HEADS, BY_MODEL, BY_LENGTH),
+    *after(SCORES_WRITTEN_OUT, LATE_SCALE),
+    *after(SCORES_WRITTEN_OUT, OVER_QUERIES, OVER_HEADS),
     Misconception(
         "softmax-dim-0",
         "the softmax runs over axis 0, the first of the tensor",
@@ -323,7 +314,7 @@ ATTENTION = (
             ),
         ),
     ),
-    *_after(SCORES_WRITTEN_OUT, NO_SOFTMAX),
+    *after(SCORES_WRITTEN_OUT, NO_SOFTMAX),
     Misconception(
         "sigmoid",
         "a sigmoid stands where the softmax belongs",
@@ -707,8 +698,8 @@ MASK_SHAPE = Misconception(
 )
 
 MULTI_HEAD = (
-    *_after(HEADS_WRITTEN_OUT, BY_HEADS, *OF_THE_SCALE, OVER_QUERIES, OVER_HEADS, NO_SOFTMAX),
-    *_after(HEADS_WRITTEN_OUT, *OF_THE_MASK),
+    *after(HEADS_WRITTEN_OUT, BY_HEADS, *OF_THE_SCALE, OVER_QUERIES, OVER_HEADS, NO_SOFTMAX),
+    *after(HEADS_WRITTEN_OUT, *OF_THE_MASK),
     CUT_ACROSS_TIME,
     INTERLEAVED,
     NOT_TRANSPOSED,

@@ -1,1 +1,1 @@
-"""The assignment "blocks": answers, cases, tasks and mistakes."""
+"""The assignment "blocks": answers, cases, properties, mistakes, and its tasks."""

@@ -1,1 +1,1 @@
-"""The assignment "decoding": answers, cases, tasks and mistakes."""
+"""The assignment "decoding": answers, cases, properties, mistakes, and its tasks."""

@@ -1,1 +1,1 @@
-"""The assignment "embeddings": answers, cases, tasks and mistakes."""
+"""The assignment "embeddings": answers, cases, properties, mistakes, and its tasks."""

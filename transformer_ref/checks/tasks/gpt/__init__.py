@@ -1,1 +1,1 @@
-"""The assignment "gpt": answers, cases, tasks and mistakes."""
+"""The assignment "gpt": answers, cases, properties, mistakes, and its tasks."""

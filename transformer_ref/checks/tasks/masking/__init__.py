@@ -1,1 +1,1 @@
-"""The assignment "masking": answers, cases, tasks and mistakes."""
+"""The assignment "masking": answers, cases, properties, mistakes, and its tasks."""

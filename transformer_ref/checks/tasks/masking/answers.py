@@ -1,41 +1,110 @@
-"""Right answers to tasks of the assignment "masking": those that the package does not hold."""
+"""The answers to the tasks of the assignment "masking": the text of the solution's cells.
+
+A mistake is a change to one of them.
+"""
 
 from __future__ import annotations
 
 import math
 
+import torch
 from torch import Tensor
 
 from transformer_ref import masks as reference
 
 
-def causal_attention(query: Tensor, key: Tensor, value: Tensor, ids: Tensor, pad_id: int) -> Tensor:
-    """Attend as a decoder does to a padded batch; what the first bug hunt asks for.
+def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
+    """Say which keys are tokens, and which only fill up the batch.
 
     Args:
-        query: (B, H, T, K).
-        key: (B, H, T, K).
-        value: (B, H, T, V).
-        ids: (B, T) int64, from which the masks are made.
+        ids: (B, S) int64.
         pad_id: the id of padding.
 
     Returns:
-        (B, H, T, V), zeros where a query may see nothing.
+        (B, 1, 1, S) bool: False wherever there is padding, True elsewhere.
     """
-    return masked_attention(query, key, value, reference.target_mask(ids, pad_id))
+    return (ids != pad_id)[:, None, None, :]
+
+
+def causal_mask(length: int, device: torch.device | str | None = None) -> Tensor:
+    """Let each position see itself and what came before it.
+
+    Args:
+        length: T, at least 1.
+        device: where to make the mask; None is the default device.
+
+    Returns:
+        (1, 1, T, T) bool: row t is True in the columns 0 to t.
+    """
+    every = torch.ones(length, length, dtype=torch.bool, device=device)
+    return every.tril()[None, None]
+
+
+def target_mask(ids: Tensor, pad_id: int) -> Tensor:
+    """Combine the padding mask and the causal mask.
+
+    Args:
+        ids: (B, T) int64.
+        pad_id: the id of padding.
+
+    Returns:
+        (B, 1, T, T) bool, on the device of `ids`: query t sees the keys
+        0 to t that are not padding.
+    """
+    past = reference.causal_mask(ids.shape[1], device=ids.device)
+    return reference.padding_mask(ids, pad_id) & past
+
+
+def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Softmax over the last axis, over what may be seen only.
+
+    Args:
+        scores: (..., T, S), float32, float64, float16 or bfloat16.
+        mask: bool, broadcasts to `scores`; True means "may attend".
+
+    Returns:
+        (..., T, S) weights, in the dtype of `scores`. A row sums to 1, or is
+        all zeros where nothing may be seen. No NaN, in the gradient neither.
+    """
+    lowest = torch.finfo(scores.dtype).min
+    weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
+    return weights.masked_fill(~mask, 0.0)
+
+
+def causal_attention(query: Tensor, key: Tensor, value: Tensor, ids: Tensor, pad_id: int) -> Tensor:
+    """Attend as a decoder does, as above and without the bugs.
+
+    Args:
+        query: (B, H, T, K), floating point.
+        key: (B, H, T, K).
+        value: (B, H, T, V).
+        ids: (B, T) int64, the tokens that the mask is made from.
+        pad_id: the id of padding.
+
+    Returns:
+        (B, H, T, V): query t attends to the keys 0 to t that are not
+        padding, and gets zeros where there are none.
+    """
+    length = ids.shape[1]
+    tokens = (ids != pad_id)[:, None, None, :]  # columns: the keys
+    past = torch.tril(torch.ones(length, length, dtype=torch.bool, device=ids.device))
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    return reference.masked_softmax(scores, tokens & past) @ value
 
 
 def masked_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-    """Attend under a mask; what the second bug hunt asks for.
+    """Attend under a mask, as above and without the bug.
 
     Args:
-        query: (B, H, T, K).
+        query: (B, H, T, K), float16, float32 or float64.
         key: (B, H, S, K).
         value: (B, H, S, V).
-        mask: bool, broadcasts to (B, H, T, S).
+        mask: bool, broadcasts to (B, H, T, S); True means "may attend".
 
     Returns:
-        (B, H, T, V), zeros where a query may see nothing.
+        (B, H, T, V), in the dtype of the inputs; zeros for a query that may
+        see nothing.
     """
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    return reference.masked_softmax(scores, mask) @ value
+    weights = reference.masked_softmax(scores, mask)
+    return weights @ value

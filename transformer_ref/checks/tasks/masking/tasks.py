@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from transformer_ref import masks as reference
 from transformer_ref.checks.task import Task
 from transformer_ref.checks.tasks.attention.tasks import FUSED
-from transformer_ref.checks.tasks.masking import mistakes
-from transformer_ref.checks.tasks.masking.answers import causal_attention, masked_attention
+from transformer_ref.checks.tasks.masking import answers, mistakes
 from transformer_ref.checks.tasks.masking.cases import (
     FULL,
     HALF,
@@ -35,7 +33,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("mask",),
-        reference=reference.padding_mask,
+        reference=answers.padding_mask,
         cases=ids_cases,
         properties=(says_who_may_see,),
         forbidden=(f"{MODULE}.padding_mask",),
@@ -50,7 +48,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("mask",),
-        reference=reference.causal_mask,
+        reference=answers.causal_mask,
         cases=causal_cases,
         properties=(says_who_may_see,),
         forbidden=(f"{MODULE}.causal_mask",),
@@ -66,7 +64,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("mask",),
-        reference=reference.target_mask,
+        reference=answers.target_mask,
         cases=ids_cases,
         properties=(says_who_may_see,),
         forbidden=(f"{MODULE}.target_mask",),
@@ -84,7 +82,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("weights",),
-        reference=reference.masked_softmax,
+        reference=answers.masked_softmax,
         cases=softmax_cases,
         properties=(hidden_weigh_nothing, seen_rows_sum_to_one),
         forbidden=(f"{MODULE}.masked_softmax",),
@@ -103,7 +101,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("output",),
-        reference=causal_attention,
+        reference=answers.causal_attention,
         cases=bug_cases,
         forbidden=(
             *FUSED,
@@ -124,7 +122,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("output",),
-        reference=masked_attention,
+        reference=answers.masked_attention,
         cases=fill_cases,
         forbidden=(*FUSED, "transformer_ref.checks.masking.masked_attention"),
         misconceptions=mistakes.ANOTHER_BUG,

@@ -1,1 +1,1 @@
-"""The assignment "positions": answers, cases, tasks and mistakes."""
+"""The assignment "positions": answers, cases, properties, mistakes, and its tasks."""

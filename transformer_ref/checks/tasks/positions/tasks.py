@@ -6,10 +6,8 @@ Tables are therefore judged to 1e-3, which no misconception comes near.
 
 from __future__ import annotations
 
-from transformer_ref import positions as reference
 from transformer_ref.checks.task import Task
-from transformer_ref.checks.tasks.positions import mistakes
-from transformer_ref.checks.tasks.positions.answers import encode_positions
+from transformer_ref.checks.tasks.positions import answers, mistakes
 from transformer_ref.checks.tasks.positions.cases import (
     bug_cases,
     frequency_cases,
@@ -39,7 +37,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("frequencies",),
-        reference=reference.frequencies,
+        reference=answers.frequencies,
         cases=frequency_cases,
         properties=(first_is_one, falls_evenly),
         forbidden=(f"{MODULE}.frequencies",),
@@ -57,7 +55,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("encoding",),
-        reference=reference.sinusoidal_encoding,
+        reference=answers.sinusoidal_encoding,
         cases=table_cases,
         properties=(position_zero_is_at_zero, pairs_are_on_the_circle),
         forbidden=(f"{MODULE}.sinusoidal_encoding", f"{MODULE}.SinusoidalPositions"),
@@ -73,7 +71,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("matrix",),
-        reference=reference.shift_matrix,
+        reference=answers.shift_matrix,
         cases=shift_cases,
         properties=(moves_every_position,),
         forbidden=(f"{MODULE}.shift_matrix",),
@@ -92,7 +90,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="class",
         returns=("output",),
-        reference=reference.SinusoidalPositions,
+        reference=answers.PositionalEncoding,
         cases=module_cases,
         properties=(everything_is_dropped, same_in_every_sequence),
         forbidden=(f"{MODULE}.SinusoidalPositions",),
@@ -114,7 +112,8 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("encoding",),
-        reference=encode_positions,
+        reference=answers.encode_positions_in_float64,
+        answer=answers.encode_positions,
         cases=bug_cases,
         properties=(position_zero_is_at_zero, pairs_are_on_the_circle),
         forbidden=(

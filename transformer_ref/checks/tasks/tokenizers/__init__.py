@@ -1,1 +1,1 @@
-"""The assignment "tokenizers": answers, cases, tasks and mistakes."""
+"""The assignment "tokenizers": answers, cases, properties, mistakes, and its tasks."""

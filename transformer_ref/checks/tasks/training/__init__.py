@@ -1,1 +1,1 @@
-"""The assignment "training": answers, cases, tasks and mistakes."""
+"""The assignment "training": answers, cases, properties, mistakes, and its tasks."""

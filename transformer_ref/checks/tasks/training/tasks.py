@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from transformer_ref import training as reference
 from transformer_ref.checks.authoring import made_arguments
 from transformer_ref.checks.task import Task
-from transformer_ref.checks.tasks.training import mistakes
-from transformer_ref.checks.tasks.training.answers import (
-    perplexity,
-    teacher_forced_loss,
-    token_accuracy,
-    train_step,
-)
+from transformer_ref.checks.tasks.training import answers, mistakes
 from transformer_ref.checks.tasks.training.cases import (
     MODEL,
     accuracy_cases,
@@ -50,7 +43,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("inputs", "labels"),
-        reference=reference.split_target,
+        reference=answers.split_target,
         cases=split_cases,
         forbidden=(f"{MODULE}.split_target",),
         misconceptions=mistakes.SPLIT,
@@ -66,7 +59,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("loss",),
-        reference=reference.sequence_loss,
+        reference=answers.sequence_loss,
         cases=loss_cases,
         forbidden=(f"{MODULE}.sequence_loss",),
         misconceptions=mistakes.LOSS,
@@ -80,7 +73,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("rate",),
-        reference=reference.noam_learning_rate,
+        reference=answers.noam_learning_rate,
         cases=rate_cases,
         properties=(is_above_zero,),
         forbidden=(f"{MODULE}.noam_learning_rate",),
@@ -98,7 +91,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("accuracy",),
-        reference=token_accuracy,
+        reference=answers.token_accuracy,
         cases=accuracy_cases,
         properties=(is_a_share,),
         forbidden=(f"{HERE}.token_accuracy",),
@@ -116,7 +109,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("loss",),
-        reference=train_step,
+        reference=answers.train_step,
         cases=step_cases,
         properties=(something_is_learned,),
         forbidden=(f"{HERE}.train_step", f"{MODULE}.Trainer"),
@@ -134,7 +127,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("loss",),
-        reference=teacher_forced_loss,
+        reference=answers.teacher_forced_loss,
         cases=bug_cases,
         forbidden=(f"{HERE}.teacher_forced_loss",),
         misconceptions=mistakes.BUG,
@@ -149,7 +142,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("perplexity",),
-        reference=perplexity,
+        reference=answers.perplexity,
         cases=perplexity_cases,
         properties=(is_one_at_least,),
         forbidden=(f"{HERE}.perplexity", f"{MODULE}.sequence_loss"),
