@@ -51,7 +51,9 @@ def working_link(found: re.Match[str]) -> str:
     if (ROOT / "_build" / "html" / "book" / f"{page}.html").exists():
         return f"](/static/book/{page}.html{fragment})"
     if page.startswith("api/"):
-        return f"](../../transformer_ref/{page.removeprefix('api/')}.py)"
+        module = page.removeprefix("api/")
+        is_folder = (ROOT / "transformer_ref" / module).is_dir()
+        return f"](../../transformer_ref/{module}{'/__init__' if is_folder else ''}.py)"
     if kind == "ipynb" and at:
         fragment = f"#cell-id={cell_with_heading(ROOT / 'book' / f'{page}.ipynb', at)}"
     return f"](../../book/{page}.{kind}{fragment})"
