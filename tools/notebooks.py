@@ -375,6 +375,7 @@ def execute(path: Path) -> NotebookNode:
         timeout=CELL_TIMEOUT,
         kernel_name=NOTEBOOK_METADATA["kernelspec"]["name"],
         record_timing=False,
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],  # it warns of sockets on this machine
     )
     try:
         with working_folder(path) as folder:
