@@ -140,7 +140,7 @@ class Trainer:
 
     @property
     def averaged_model(self) -> nn.Module:
-        """The model to evaluate and to keep: the average of its weights, see ``config.ema``.
+        """The average of the weights, to evaluate and to keep; see ``config.ema``.
 
         Without that setting it is the model that is trained.
         """
