@@ -157,7 +157,7 @@ ATTENTION = {
             "query": (x(1, 5, 12),),
             "key": (x(2, 6, 12),),
             "value": (x(2, 6, 12),),
-            "mask": (x(5, 7),),
+            "mask": no_mask(5, 7),
             "is_causal": (Bad(True, "T=5, S=7"),),
         },
     ),
