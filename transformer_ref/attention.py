@@ -107,15 +107,13 @@ def fused_attention(
     """
     require_attention(query, key, value)
     require_probability(dropout_p=dropout_p)
-    if mask is not None:
-        require_mask("mask", mask, (*query.shape[:-1], key.shape[-2]), query.device)
     return _fused(query, key, value, mask, dropout_p, is_causal)
 
 
 def _fused(
     query: Tensor, key: Tensor, value: Tensor, mask: Mask | None, dropout: float, is_causal: bool
 ) -> Tensor:
-    """The fused kernels, for heads and a mask that are known to fit each other."""
+    """The fused kernels, for heads that are known to fit each other."""
     if is_causal:
         _require_causal_fits(query, key, mask)
     prepared = PreparedMask.of(mask)
@@ -123,6 +121,7 @@ def _fused(
         return F.scaled_dot_product_attention(
             query, key, value, dropout_p=dropout, is_causal=is_causal
         )
+    require_mask("mask", prepared.mask, (*query.shape[:-1], key.shape[-2]), query.device)
     output = F.scaled_dot_product_attention(
         query, key, value, attn_mask=prepared.inside, dropout_p=dropout
     )
@@ -226,7 +225,7 @@ class MultiHeadAttention(nn.Module):
 
         Raises:
             ValueError: if the batches differ, or the lengths of `key` and `value`; if the mask is
-                not boolean, or `is_causal` comes with a mask or T != S.
+                not boolean or does not broadcast, or `is_causal` comes with a mask or T != S.
                 What does not fit the weights is an error of torch.
         """
         # The kernels would take values without keys from wherever they are in memory.

@@ -126,7 +126,7 @@ class GPT(PretrainedModel, Stack):
         offset = cache.length if cache is not None else 0
         embedded = self.embedding(ids, check_ids=check_ids)
         x = self.positions(embedded, offset)
-        so_far = ids if cache is None else cache.begin(ids, len(self.layers))
+        so_far = ids if cache is None else cache.begin(ids, self.config.num_layers)
         mask = PreparedMask.of(later_rows(ids.shape[1], offset, ids.device))
         logits = self.output_proj(self._run_layers(x, mask, is_causal=offset == 0, cache=cache))
         if cache is not None:

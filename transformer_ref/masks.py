@@ -6,7 +6,7 @@ It broadcasts against attention scores of shape (B, H, T, S).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -20,7 +20,8 @@ from transformer_ref._validate import (
 )
 
 
-class PreparedMask(NamedTuple):
+@dataclass(frozen=True)
+class PreparedMask:
     """A mask as fused attention takes it, made once for all layers of a pass.
 
     The kernels disagree on a row that may see nothing (0, NaN or uniform), so none ever gets one:

@@ -227,7 +227,7 @@ class Transformer(PretrainedModel):
                 "memory must have the batch of tgt, "
                 f"got {tuple(memory.shape)} for {tuple(tgt.shape)}"
             )
-        so_far = tgt if cache is None else cache.begin(tgt, len(self.decoder.layers), "tgt")
+        so_far = tgt if cache is None else cache.begin(tgt, self.config.num_decoder_layers, "tgt")
         if is_causal and tgt_mask is not None:
             raise ValueError(f"is_causal needs tgt_mask=None, got {tuple(tgt_mask.shape)}")
         if is_causal:

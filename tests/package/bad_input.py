@@ -157,7 +157,7 @@ ATTENTION = {
             "query": (x(1, 5, 12),),
             "key": (x(2, 6, 12),),
             "value": (x(2, 6, 12),),
-            "mask": (x(5, 7),),
+            "mask": no_mask(5, 7),
             "is_causal": (Bad(True, "T=5, S=7"),),
         },
     ),
@@ -459,10 +459,10 @@ TRAINING = {
             "pool": SIZES,
         },
     ),
-    "training.losses.split_target": Entry(
+    "training.split_target": Entry(
         training.split_target, {"ids": ids(2, 3)}, {"ids": (*no_ids(), ids(2, 1))}
     ),
-    "training.losses.sequence_loss": Entry(
+    "training.sequence_loss": Entry(
         training.sequence_loss,
         {"logits": x(2, 3, 7), "labels": LABELS, "pad_id": 0},
         {
@@ -479,12 +479,12 @@ TRAINING = {
             "label_smoothing": RATES,
         },
     ),
-    "training.schedules.noam_learning_rate": Entry(
+    "training.noam_learning_rate": Entry(
         training.noam_learning_rate,
         {"step": 3, "d_model": 12, "warmup": 5},
         {"step": SIZES, "d_model": SIZES, "warmup": SIZES},
     ),
-    "training.schedules.trapezoid_learning_rate": Entry(
+    "training.trapezoid_learning_rate": Entry(
         training.trapezoid_learning_rate,
         {"step": 3, "peak": 0.1, "warmup": 5, "total": 9, "decay_fraction": 0.3},
         {
@@ -495,7 +495,7 @@ TRAINING = {
             "decay_fraction": RATES,
         },
     ),
-    "training.config.TrainingConfig.__init__": Entry(
+    "training.TrainingConfig.__init__": Entry(
         training.TrainingConfig,
         {},
         {
@@ -514,12 +514,12 @@ TRAINING = {
             "ema": RATES,
         },
     ),
-    "training.config.TrainingConfig.learning_rate_at": Entry(
+    "training.TrainingConfig.learning_rate_at": Entry(
         training.TrainingConfig().learning_rate_at,
         {"step": 3, "total": 9},
         {"step": (*SIZES, Bad(10, "step=10, total=9")), "total": SIZES},
     ),
-    "training.trainer.Trainer.__init__": Entry(
+    "training.Trainer.__init__": Entry(
         training.Trainer,
         {
             "model": small_model(),
@@ -536,7 +536,7 @@ TRAINING = {
             "pad_id": (None, 0.5, "0"),
         },
     ),
-    "training.trainer.Trainer.train": Entry(
+    "training.Trainer.train": Entry(
         lambda **given: training.Trainer(
             small_model(), EXAMPLES, training.TrainingConfig(epochs=1), device=torch.device("cpu")
         ).train(**given, progress=False),
@@ -1019,8 +1019,8 @@ WITHOUT_A_CASE = {
     "training.run_state.history_as_tensor.*": "part of Trainer",
     "training.run_state.csv_line.*": "part of Trainer",
     "training.run_state.*random_states.*": "part of Trainer",
-    "training.losses.Batch.*": "made by Trainer",
-    "training.run_state.StepRecord.*": "a result",
+    "training.Batch.*": "made by Trainer",
+    "training.StepRecord.*": "a result",
     "translation.TranslationScores.*": "a result",
     "translation.fixed_sample.*": "part of the training commands",
     "translation.train_tokenizers.min_freq": "handed to the tokenizers' own train",

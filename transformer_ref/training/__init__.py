@@ -25,3 +25,17 @@ __all__ = [
     "token_batches",
     "trapezoid_learning_rate",
 ]
+
+# Their one address, in errors and on the pages of the book; the modules behind may change.
+# Those with dataclasses do not postpone annotations: names in them are looked up here.
+for _public in (
+    Batch,
+    StepRecord,
+    Trainer,
+    TrainingConfig,
+    noam_learning_rate,
+    sequence_loss,
+    split_target,
+    trapezoid_learning_rate,
+):
+    _public.__module__ = __name__

@@ -1,7 +1,5 @@
 """The config of a run: everything that its result depends on besides model and data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

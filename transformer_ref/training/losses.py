@@ -1,7 +1,5 @@
 """Losses: teacher forcing, and cross-entropy over what is no padding."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The state of a run: what is kept of each step, and a folder from which to go on after a kill."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
