@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -135,8 +135,3 @@ def multi_head(
             return finish(self, merged, query)
 
     return Built
-
-
-def with_attention(**steps: Any) -> HeadsRecipe:
-    """Return attention in several heads, with steps of :class:`Recipe` replaced."""
-    return HeadsRecipe(attend=replace(Recipe(), **steps))

@@ -62,12 +62,12 @@ def followed(cases: list[Case], base: Case, changed: dict[str, Any], note: str, 
     cases.append(twin)
 
 
-def numbered(cases: list[Case]) -> list[Case]:
-    """Number the cases, so that no two have one name, and keep what they say of each other."""
-    names = [f"[{number}] {case.name}" for number, case in enumerate(cases, start=1)]
-    # Backwards, so that of two cases of one name the first is meant.
-    renamed = {case.name: name for case, name in zip(cases[::-1], names[::-1], strict=True)}
-    return [
-        replace(case, name=name, same_as=renamed[case.same_as] if case.same_as else None)
-        for case, name in zip(cases, names, strict=True)
-    ]
+def asked_again(cases: list[Case], base: Case, changed: dict[str, Any] | None = None) -> None:
+    """Add a case that asks the same as an earlier one, at most with what is None left out or said.
+
+    Args:
+        cases: so far.
+        base: one of them.
+        changed: arguments that are said otherwise and mean the same.
+    """
+    followed(cases, base, changed or {}, "asked again", UNSTEADY)

@@ -137,7 +137,7 @@ def make_exam(key: str, seed: int, with_cuda: bool = False) -> Exam:
     """
     task = find_task(key)
     words = np.random.SeedSequence([abs(seed), seed < 0, *key.encode()])
-    cases = task.cases(np.random.default_rng(words))
+    cases = _numbered(task.cases(np.random.default_rng(words)))
     if with_cuda:
         with_tensors = [case for case in cases if case.has_tensors]
         cases += [
@@ -145,3 +145,14 @@ def make_exam(key: str, seed: int, with_cuda: bool = False) -> Exam:
             for case in with_tensors[:: max(1, len(with_tensors) // 4)]
         ]
     return Exam(task, cases)
+
+
+def _numbered(cases: list[Case]) -> list[Case]:
+    """Number the cases, so that no two have one name, and keep what they say of each other."""
+    names = [f"[{number}] {case.name}" for number, case in enumerate(cases, start=1)]
+    # Backwards, so that of two cases of one name the first is meant.
+    renamed = {case.name: name for case, name in zip(cases[::-1], names[::-1], strict=True)}
+    return [
+        replace(case, name=name, same_as=renamed[case.same_as] if case.same_as else None)
+        for case, name in zip(cases, names, strict=True)
+    ]

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from transformer_ref.checks.authoring.cases import (
-    UNSTEADY,
+    asked_again,
     described,
     followed,
     normal,
-    numbered,
     with_gradients,
 )
 from transformer_ref.checks.task import Arrays, Case
@@ -137,13 +136,13 @@ def score_cases(rng: np.random.Generator) -> list[Case]:
     sizes = draw_sizes(rng)
     square = replace(sizes, queries=sizes.keys)
     cases.append(_score_case(rng, square, 1, "float64", "contiguous"))
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[2])
     for axes, dtype in ((1, "float32"), (2, "float64")):
         sizes = draw_sizes(rng)
         case = _score_case(rng, sizes, axes, dtype, "contiguous")
         shape = (*case.arguments["query"].shape[:-1], sizes.keys)
         cases.append(with_gradients(case, rng, shape))
-    return numbered(cases)
+    return cases
 
 
 def _score_case(rng: np.random.Generator, sizes: Sizes, axes: int, dtype: str, layout: str) -> Case:
@@ -218,14 +217,14 @@ def _attention_cases(
     cases += _corner_cases(rng, make, full)
     followed(cases, cases[4], _behind_the_mask(cases[4]), "hidden keys changed", LEAK)
     followed(cases, cases[5], _behind_the_mask(cases[5]), "hidden keys changed", LEAK)
-    followed(cases, cases[1], {"mask": None}, "asked again", UNSTEADY)
+    asked_again(cases, cases[1], {"mask": None})
     for kind, leading, dtype in (("padding", full, "float64"), ("none", some, "float32")):
         sizes = draw_sizes(rng)
         case = make(rng, sizes, kind, leading, dtype, "contiguous")
         shape = (*case.arguments["query"].shape[:-1], getattr(sizes, last))
         cases.append(with_gradients(case, rng, shape))
     cases.append(_low(make(rng, draw_sizes(rng), "target", full, "float64", "contiguous"), low))
-    return numbered(cases)
+    return cases
 
 
 def _low(case: Case, sequences: slice) -> Case:
@@ -349,14 +348,14 @@ def head_cases(rng: np.random.Generator, *, merged: bool) -> list[Case]:
         _head_case(rng, draw_sizes(rng, **fixed), dtype, layout, merged)
         for fixed, dtype, layout in plans
     ]
-    followed(cases, cases[1], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[1])
     for dtype in ("float32", "float64"):
         sizes = draw_sizes(rng)
         case = _head_case(rng, sizes, dtype, "contiguous", merged)
         cut = (sizes.batch, sizes.heads, sizes.queries, sizes.head_size)
         whole = (sizes.batch, sizes.queries, sizes.d_model)
         cases.append(with_gradients(case, rng, whole if merged else cut))
-    return numbered(cases)
+    return cases
 
 
 def _head_case(

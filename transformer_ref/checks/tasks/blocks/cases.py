@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from transformer_ref.checks.authoring.cases import (
-    UNSTEADY,
+    asked_again,
     described,
     followed,
     normal,
-    numbered,
     plain_case,
     with_gradients,
 )
@@ -136,11 +135,11 @@ def norm_cases(rng: np.random.Generator) -> list[Case]:
     square = int(rng.integers(5, 9))
     cases.append(_norm_case(rng, (square, square), "float32", 0.01))
     cases.append(_norm_case(rng, (1, 1, square + 2), "float64", EPS))
-    followed(cases, cases[1], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[1])
     for axes, dtype in ((3, "float32"), (2, "float64")):
         case = _norm_case(rng, _shape(rng, axes), dtype, 0.1)
         cases.append(with_gradients(case, rng, case.arguments["x"].shape))
-    return numbered(cases)
+    return cases
 
 
 def add_cases(rng: np.random.Generator) -> list[Case]:
@@ -165,11 +164,11 @@ def add_cases(rng: np.random.Generator) -> list[Case]:
         case((2, square, square), "float32", 0.01),
         case((square, square, square), "float64", 0.01),
     ]
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[2])
     for dtype in ("float32", "float64"):
         last = case(_shape(rng, 3), dtype, 0.1)
         cases.append(with_gradients(last, rng, last.arguments["x"].shape))
-    return numbered(cases)
+    return cases
 
 
 def feed_forward_cases(rng: np.random.Generator) -> list[Case]:
@@ -198,11 +197,11 @@ def feed_forward_cases(rng: np.random.Generator) -> list[Case]:
         *(case((1, 1, 7), 12, "float32"), case((3, 1, 5), 11, "float64")),
         *(case((3, 4, 6), 6, "float32"), case((2, 3, 6), 9, "float32", factor=10)),
     ]
-    followed(cases, cases[1], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[1])
     for dtype, wide in (("float32", True), ("float64", False)):
         last = drawn(dtype, wide)
         cases.append(with_gradients(last, rng, last.arguments["x"].shape))
-    return numbered(cases)
+    return cases
 
 
 def _settings(rng: np.random.Generator, sizes: Sizes, norm: str) -> dict[str, Any]:
@@ -265,11 +264,11 @@ def encoder_cases(rng: np.random.Generator) -> list[Case]:
         _encoder_case(rng, one_head, "post", "target", "float32", "contiguous"),
         _tiny(_encoder_case(rng, _small(rng), "pre", "none", "float32", "contiguous")),
     ]
-    followed(cases, cases[1], {"mask": None}, "asked again", UNSTEADY)
+    asked_again(cases, cases[1], {"mask": None})
     for norm, kind, dtype in (("post", "padding", "float64"), ("pre", "causal", "float32")):
         case = _encoder_case(rng, _small(rng), norm, kind, dtype, "contiguous")
         cases.append(with_gradients(case, rng, case.arguments["x"].shape))
-    return numbered(cases)
+    return cases
 
 
 def _target_mask(rng: np.random.Generator, kind: str, sizes: Sizes) -> np.ndarray | None:
@@ -332,12 +331,12 @@ def decoder_cases(rng: np.random.Generator) -> list[Case]:
     cases.append(_tiny(_decoder_case(rng, _small(rng), plan)))
     for base in (cases[3], cases[4]):
         followed(cases, base, _behind_the_mask(base), "hidden memory changed", LEAK)
-    followed(cases, cases[1], {"tgt_mask": None, "memory_mask": None}, "asked again", UNSTEADY)
+    asked_again(cases, cases[1], {"tgt_mask": None, "memory_mask": None})
     for norm, dtype in (("post", "float64"), ("pre", "float32")):
         plan = (norm, "causal", "padding", dtype, "contiguous")
         case = _decoder_case(rng, _small(rng), plan)
         cases.append(with_gradients(case, rng, case.arguments["x"].shape))
-    return numbered(cases)
+    return cases
 
 
 def _behind_the_mask(case: Case) -> dict[str, Any]:
@@ -384,11 +383,11 @@ def block_cases(rng: np.random.Generator) -> list[Case]:
         _block_case(rng, _small(rng, heads=1, head_size=7), "none", "float32", "contiguous"),
     ]
     followed(cases, cases[3], _behind_the_mask(cases[3]), "hidden memory changed", LEAK)
-    followed(cases, cases[1], {"memory_mask": None}, "asked again", UNSTEADY)
+    asked_again(cases, cases[1], {"memory_mask": None})
     for kind, dtype in (("padding", "float64"), ("none", "float32")):
         case = _block_case(rng, _small(rng), kind, dtype, "contiguous")
         cases.append(with_gradients(case, rng, case.arguments["x"].shape))
-    return numbered(cases)
+    return cases
 
 
 def count_cases(rng: np.random.Generator) -> list[Case]:
@@ -401,5 +400,5 @@ def count_cases(rng: np.random.Generator) -> list[Case]:
     sizes += [(512, 2048, 6, 37_000), (1024, 4096, 6, 37_000)]
     names = ("d_model", "d_ff", "num_layers", "vocab_size")
     cases = [plain_case(**dict(zip(names, each, strict=True))) for each in sizes]
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[2])
+    return cases

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from transformer_ref.checks.authoring.cases import UNSTEADY, described, followed, normal, numbered
+from transformer_ref.checks.authoring.cases import asked_again, described, normal
 from transformer_ref.checks.authoring.made_arguments import token_function
 from transformer_ref.checks.task import SAID, Case, Made, Maker
 
@@ -126,8 +126,8 @@ def greedy_cases(rng: np.random.Generator) -> list[Case]:
         _greedy_case(rng, 12, 20, 30),
         _greedy_case(rng, 6, 5, 9, bos=0),
     ]
-    followed(cases, cases[7], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[7])
+    return cases
 
 
 def prompt_cases(rng: np.random.Generator) -> list[Case]:
@@ -152,8 +152,8 @@ def prompt_cases(rng: np.random.Generator) -> list[Case]:
         *(drawn(2, 0, 8), drawn(3, 4, 8), drawn(2, 3, 5)),  # at once, at the limit, one too late
         *(drawn(4, 6, 5), drawn(1, 12, 20, dtype="float64"), drawn(3, 3, 10, shift=-30.0)),
     ]
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[2])
+    return cases
 
 
 def batch_cases(rng: np.random.Generator) -> list[Case]:
@@ -189,8 +189,8 @@ def batch_cases(rng: np.random.Generator) -> list[Case]:
         *(drawn(2, (3, 1), 6), drawn(4, (1, 4, 2), 9), drawn(1, (2, 4), 9, dtype="float64")),
         *(drawn(2, (1, 5), 12, shift=-30.0), drawn(2, (1, 4), 12, again=True)),
     ]
-    followed(cases, cases[3], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[3])
+    return cases
 
 
 # --- cases: filter_logits --------------------------------------------------------------------
@@ -273,8 +273,8 @@ def filter_cases(rng: np.random.Generator) -> list[Case]:
         # So flat that top_p alone would leave more than k.
         _filter_case(rng, (2, 12), top_k=3, top_p=0.8, scale=0.1),
     ]
-    followed(cases, cases[5], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[5])
+    return cases
 
 
 # --- cases: beam_search ----------------------------------------------------------------------
@@ -463,8 +463,8 @@ def beam_cases(rng: np.random.Generator) -> list[Case]:
     # A beam of one is greedy decoding.
     narrow = {**cases[12].arguments, "beam_size": 1, "length_penalty": 0.0}
     cases.append(Case(_named(narrow, "float32"), narrow))
-    followed(cases, cases[7], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[7])
+    return cases
 
 
 # --- cases: cached_attention -----------------------------------------------------------------
@@ -541,5 +541,5 @@ def cache_cases(rng: np.random.Generator) -> list[Case]:
         _cache_case(rng, 30, shape=(2, 3, 4)),
         _low(_cache_case(rng, 5, "float64")),
     ]
-    followed(cases, cases[3], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[3])
+    return cases

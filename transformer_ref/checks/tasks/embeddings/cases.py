@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from transformer_ref.checks.authoring.cases import (
-    UNSTEADY,
+    asked_again,
     described,
-    followed,
     normal,
-    numbered,
     plain_case,
     with_gradients,
 )
@@ -85,8 +83,8 @@ def one_hot_cases(rng: np.random.Generator) -> list[Case]:
         cases.append(tensor_case({"ids": ids, "vocab_size": max(size, 3)}, note=note))
     same = np.full((few,), rng.integers(1, many), dtype=np.int64)
     cases.append(tensor_case({"ids": same, "vocab_size": many + 2}, note="one id only"))
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[2])
+    return cases
 
 
 def embed_cases(rng: np.random.Generator) -> list[Case]:
@@ -123,12 +121,12 @@ def embed_cases(rng: np.random.Generator) -> list[Case]:
         case(1, FLOAT32, note="as many ids as tokens", T=6, V=6),
         case(1, FLOAT32, note="a single id", T=1),
     ]
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[2])
     for axes, dtype in ((1, FLOAT32), (2, FLOAT64)):
         asked = case(axes, dtype)
         ids, weight = asked.arguments["ids"], asked.arguments["weight"]
         cases.append(with_gradients(asked, rng, (*ids.shape, weight.shape[1])))
-    return numbered(cases)
+    return cases
 
 
 def window_cases(rng: np.random.Generator) -> list[Case]:
@@ -160,8 +158,8 @@ def window_cases(rng: np.random.Generator) -> list[Case]:
         (sentence(14, 4), int(rng.integers(2, 4))),
     ]
     cases = [plain_case(ids=ids, window=window) for ids, window in drawn]
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[2])
+    return cases
 
 
 def loss_cases(rng: np.random.Generator) -> list[Case]:
@@ -206,12 +204,12 @@ def loss_cases(rng: np.random.Generator) -> list[Case]:
         loud(FLOAT64, -200.0, 200.0),
         loud(FLOAT32, 200.0, -200.0),
     ]
-    followed(cases, cases[1], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[1])
     for asked in (case(FLOAT32), case(FLOAT64), loud(FLOAT32, -200.0, 200.0)):
         cotangent = np.array(rng.uniform(0.5, 2.0), dtype=asked.dtype)
         name = f"{asked.name}, gradients"
         cases.append(replace(asked, name=name, cotangent=cotangent))
-    return numbered(cases)
+    return cases
 
 
 def neighbour_cases(rng: np.random.Generator) -> list[Case]:
@@ -241,8 +239,8 @@ def neighbour_cases(rng: np.random.Generator) -> list[Case]:
         case(FLOAT32, 0, place=-1),
         case(FLOAT64, 5),
     ]
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[2])
+    return cases
 
 
 def _apart(rng: np.random.Generator, vocab_size: int, d_model: int, token_id: int) -> np.ndarray:
@@ -282,12 +280,12 @@ def tied_cases(rng: np.random.Generator) -> list[Case]:
         case(FLOAT32, note="a batch of one", B=1),
         case(FLOAT64, note="a larger vocabulary", V=33),
     ]
-    followed(cases, cases[1], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[1])
     for dtype in (FLOAT32, FLOAT64):
         asked = case(dtype)
         hidden, weight = asked.arguments["hidden"], asked.arguments["weight"]
         cases.append(with_gradients(asked, rng, (*hidden.shape[:-1], len(weight))))
-    return numbered(cases)
+    return cases
 
 
 def pretrained_cases(rng: np.random.Generator) -> list[Case]:
@@ -316,8 +314,8 @@ def pretrained_cases(rng: np.random.Generator) -> list[Case]:
         case(FLOAT32, True, 3, STRIDED),
         case(FLOAT64, False, None, STRIDED),
     ]
-    followed(cases, cases[4], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[4])
+    return cases
 
 
 def bug_cases(rng: np.random.Generator) -> list[Case]:
@@ -347,9 +345,9 @@ def bug_cases(rng: np.random.Generator) -> list[Case]:
         case(FLOAT64, note="a longer text", T=20),
         case(FLOAT32, note="a larger vocabulary", V=31),
     ]
-    followed(cases, cases[1], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[1])
     for dtype in (FLOAT32, FLOAT64):
         asked = case(dtype)
         ids, weight = asked.arguments["ids"], asked.arguments["weight"]
         cases.append(with_gradients(asked, rng, (*ids.shape, len(weight))))
-    return numbered(cases)
+    return cases

@@ -11,11 +11,9 @@ from torch import Tensor, nn
 
 from transformer_ref.checks.authoring import made_arguments
 from transformer_ref.checks.authoring.cases import (
-    UNSTEADY,
+    asked_again,
     described,
-    followed,
     normal,
-    numbered,
     plain_case,
 )
 from transformer_ref.checks.engine.asking import describe
@@ -43,8 +41,8 @@ def field_cases(rng: np.random.Generator) -> list[Case]:
         *((3, 50), (4, 3, gaps[4]), (5, layers[6], gaps[5]), (2, 4, gaps[6])),
     ]
     cases = [plain_case(**dict(zip(names, each, strict=False))) for each in plan]
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[2])
+    return cases
 
 
 # --- cases: lm_batch -------------------------------------------------------------------------
@@ -96,8 +94,8 @@ def lm_batch_cases(rng: np.random.Generator) -> list[Case]:
         batch_case(rng, 8, 30, more=60),
         batch_case(rng, 7, 3, more=200),
     ]
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[2])
+    return cases
 
 
 # --- a small model that reads all it is given ------------------------------------------------
@@ -209,8 +207,8 @@ def generate_cases(rng: np.random.Generator) -> list[Case]:
         *(generate_case(rng, 2, 7, 4, "float64"), generate_case(rng, 1, 3, 12)),
         *(generate_case(rng, 3, 3, 3), generate_case(rng, 2, 9, 2)),
     ]
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[2])
+    return cases
 
 
 def window_cases(rng: np.random.Generator) -> list[Case]:
@@ -226,8 +224,8 @@ def window_cases(rng: np.random.Generator) -> list[Case]:
         *(case(2, 3, 7, 8), case(1, 3, 8, 9)),  # nearly all of it fits
         case(2, 4, 5, 6, "float64"),
     ]
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[2])
+    return cases
 
 
 def loss_case(
@@ -253,11 +251,11 @@ def lm_loss_cases(rng: np.random.Generator) -> list[Case]:
         *(loss_case(rng, 6, 6), loss_case(rng, 2, 9, "float64"), loss_case(rng, 7, 3)),
         loss_case(rng, 3, 20),
     ]
-    followed(cases, cases[1], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[1])
     for case in (loss_case(rng, 3, 4), loss_case(rng, 2, 6, "float64")):
         cotangent = np.array(rng.uniform(0.5, 2.0), dtype=case.dtype)
         cases.append(replace(case, name=f"{case.name}, gradients", cotangent=cotangent))
-    return numbered(cases)
+    return cases
 
 
 # --- GPT: cases ------------------------------------------------------------------------------
@@ -356,5 +354,5 @@ def gpt_cases(rng: np.random.Generator) -> list[Case]:
         _too_long(rng, 2, longest + 1, 1),
         _too_long(rng, 1, 5, 3),
     ]
-    followed(cases, cases[8], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[8])
+    return cases

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from transformer_ref.checks.authoring.cases import (
-    UNSTEADY,
+    asked_again,
     described,
     followed,
     normal,
-    numbered,
     plain_case,
     with_gradients,
 )
@@ -106,8 +105,8 @@ def ids_cases(rng: np.random.Generator) -> list[Case]:
         drawn("end", high[5], batch=5, length=5),
         drawn("front", 0, batch=7, length=4),
     ]
-    followed(cases, cases[3], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[3])
+    return cases
 
 
 def causal_cases(rng: np.random.Generator) -> list[Case]:
@@ -116,8 +115,8 @@ def causal_cases(rng: np.random.Generator) -> list[Case]:
     cases = [plain_case(length=length) for length in (3, 2, 4, 1, 5, *drawn[:3], 64)]
     cases += [plain_case(length=drawn[3], device=None), plain_case(length=drawn[4], device="cpu")]
     cases += [plain_case(length=length, device="meta") for length in (4, drawn[5], drawn[6])]
-    followed(cases, cases[5], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[5])
+    return cases
 
 
 # --- cases: scores ---------------------------------------------------------------------------
@@ -187,7 +186,7 @@ def softmax_cases(rng: np.random.Generator) -> list[Case]:
     cases = [_scores_case(rng, kind, axes, dtype, **more) for kind, axes, dtype, more in plan]
     for number in (2, 7):
         followed(cases, cases[number], _loud(cases[number]), "hidden scores changed", LEAK)
-    followed(cases, cases[4], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[4])
     for kind, dtype, empty in (
         ("target", "float64", False),
         ("padding", "float32", True),
@@ -196,7 +195,7 @@ def softmax_cases(rng: np.random.Generator) -> list[Case]:
         case = _scores_case(rng, kind, 2, dtype, empty=empty)
         cases.append(with_gradients(case, rng, case.arguments["scores"].shape))
     cases += [_two_low_scores(), *(_low_case(rng, dtype) for dtype in (*FULL, *HALF))]
-    return numbered(cases)
+    return cases
 
 
 def _low_case(rng: np.random.Generator, dtype: str) -> Case:
@@ -270,11 +269,11 @@ def bug_cases(rng: np.random.Generator) -> list[Case]:
         *(drawn("end", device="meta"), drawn("none", device="meta"), drawn("front", device="meta")),
     ]
     followed(cases, cases[2], _behind_padding(cases[2]), "keys of padding changed", LEAK)
-    followed(cases, cases[3], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[3])
     for where, dtype in (("end", "float32"), ("front", "float64")):
         case = drawn(where, dtype)
         cases.append(with_gradients(case, rng, case.arguments["value"].shape))
-    return numbered(cases)
+    return cases
 
 
 def _behind_padding(case: Case) -> dict[str, Any]:
@@ -318,12 +317,12 @@ def fill_cases(rng: np.random.Generator) -> list[Case]:
         *(drawn("target", "float64", empty=True, far=far) for far in (-300.0, LOWEST)),
     ]
     followed(cases, cases[0], _behind_mask(cases[0]), "hidden keys changed", LEAK)
-    followed(cases, cases[3], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[3])
     for kind, dtype in (("padding", "float64"), ("target", "float32")):
         case = drawn(kind, dtype, empty=True)
         shape = (*case.arguments["query"].shape[:-1], case.arguments["value"].shape[-1])
         cases.append(with_gradients(case, rng, shape))
-    return numbered(cases)
+    return cases
 
 
 def _behind_mask(case: Case) -> dict[str, Any]:

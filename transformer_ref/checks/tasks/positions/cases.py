@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 
 from transformer_ref.checks.authoring.cases import (
-    UNSTEADY,
+    asked_again,
     described,
-    followed,
     normal,
-    numbered,
     plain_case,
     with_gradients,
 )
@@ -31,8 +29,8 @@ def frequency_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of frequencies: small, drawn and large sizes, odd and even numbers of pairs."""
     sizes = [4, 6, 2, *_evens(rng, 8, 62, 4), *_evens(rng, 64, 254, 3), 256, 512]
     cases = [plain_case(d_model=size) for size in sizes]
-    followed(cases, cases[3], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[3])
+    return cases
 
 
 def table_cases(rng: np.random.Generator) -> list[Case]:
@@ -48,8 +46,8 @@ def table_cases(rng: np.random.Generator) -> list[Case]:
         (int(rng.integers(3000, 5000)), 6),
     ]
     cases = [plain_case(num_positions=int(rows), d_model=int(size)) for rows, size in sizes]
-    followed(cases, cases[3], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[3])
+    return cases
 
 
 def shift_cases(rng: np.random.Generator) -> list[Case]:
@@ -63,8 +61,8 @@ def shift_cases(rng: np.random.Generator) -> list[Case]:
         *((-far, drawn[0]), (drawn[1], drawn[1])),
     ]
     cases = [plain_case(offset=offset, d_model=size) for offset, size in plan]
-    followed(cases, cases[4], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[4])
+    return cases
 
 
 def _module_case(
@@ -130,11 +128,11 @@ def module_cases(rng: np.random.Generator) -> list[Case]:
         made(training=True),
         *(made(training=True, dropout=ALL), made(training=True, dropout=ALL, dtype="float64")),
     ]
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[2])
     for options in ({}, {"dtype": "float64"}):
         case = made(**options)
         cases.append(with_gradients(case, rng, case.arguments["x"].shape))
-    return numbered(cases)
+    return cases
 
 
 def bug_cases(rng: np.random.Generator) -> list[Case]:
@@ -161,5 +159,5 @@ def bug_cases(rng: np.random.Generator) -> list[Case]:
         *(case(drawn((1, 7), 40), sizes[6]), case(2049 + 2 * drawn((length,), 1400), sizes[7])),
         case(drawn((3, 8), 500), 8),
     ]
-    followed(cases, cases[6], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[6])
+    return cases

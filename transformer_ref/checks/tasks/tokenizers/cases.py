@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_ref.checks.authoring.cases import UNSTEADY, followed, numbered, plain_case
+from transformer_ref.checks.authoring.cases import asked_again, plain_case
 from transformer_ref.checks.task import Case
 from transformer_ref.checks.tasks.tokenizers.answers import Pair, Word, train_bpe
 
@@ -62,8 +62,8 @@ class Draw:
 
 
 def _asked_again(cases: list[Case], number: int) -> list[Case]:
-    followed(cases, cases[number], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[number])
+    return cases
 
 
 # --- cases -----------------------------------------------------------------------------------

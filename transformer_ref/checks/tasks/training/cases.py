@@ -17,11 +17,10 @@ from torch import Tensor, nn
 
 from transformer_ref.checks.authoring import made_arguments
 from transformer_ref.checks.authoring.cases import (
-    UNSTEADY,
+    asked_again,
     described,
     followed,
     normal,
-    numbered,
     plain_case,
 )
 from transformer_ref.checks.task import Arrays, Case
@@ -153,8 +152,8 @@ def split_cases(rng: np.random.Generator) -> list[Case]:
         case(batch=9, length=few, note="more rows than columns"),
         case(batch=2, length=40, note="long"),
     ]
-    followed(cases, cases[1], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[1])
+    return cases
 
 
 # --- cases with logits -----------------------------------------------------------------------
@@ -262,7 +261,7 @@ def _with_twins(rng: np.random.Generator, cases: list[Case], base: Case) -> None
         cases, base, _other_logits_at_padding(rng, base), "other logits at padding", PADDING_SEEN
     )
     followed(cases, base, _more_padding(rng, base), "two more columns of padding", PADDING_COUNTS)
-    followed(cases, base, {}, "asked again", UNSTEADY)
+    asked_again(cases, base)
 
 
 def loss_cases(rng: np.random.Generator) -> list[Case]:
@@ -293,7 +292,7 @@ def loss_cases(rng: np.random.Generator) -> list[Case]:
         louder(logits_case(rng), 60.0),
     ):
         cases.append(scalar_gradients(asked, rng))
-    return numbered(cases)
+    return cases
 
 
 def scalar_gradients(case: Case, rng: np.random.Generator) -> Case:
@@ -318,7 +317,7 @@ def accuracy_cases(rng: np.random.Generator) -> list[Case]:
     ]
     cases = [_says_padding(rng, _not_all_right(case)) for case in cases]
     _with_twins(rng, cases, cases[3])
-    return numbered(cases)
+    return cases
 
 
 def _not_all_right(case: Case) -> Case:
@@ -355,7 +354,7 @@ def perplexity_cases(rng: np.random.Generator) -> list[Case]:
         louder(logits_case(rng, "float64", right=0.7), 15.0),
     ]
     _with_twins(rng, cases, cases[1])
-    return numbered(cases)
+    return cases
 
 
 def _sure(case: Case) -> Case:
@@ -384,8 +383,8 @@ def rate_cases(rng: np.random.Generator) -> list[Case]:
     ]
     names = ("step", "d_model", "warmup")
     cases = [plain_case(**dict(zip(names, each, strict=True))) for each in plan]
-    followed(cases, cases[3], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[3])
+    return cases
 
 
 # --- cases with a model ----------------------------------------------------------------------
@@ -476,8 +475,8 @@ def step_cases(rng: np.random.Generator) -> list[Case]:
         step_case(rng, note="as many rows as columns", batch=5, length=4),
     ]
     followed(cases, cases[1], _padded_target(cases[1]), "two more columns", PADDING_COUNTS)
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
-    return numbered(cases)
+    asked_again(cases, cases[2])
+    return cases
 
 
 def bug_cases(rng: np.random.Generator) -> list[Case]:
@@ -490,8 +489,8 @@ def bug_cases(rng: np.random.Generator) -> list[Case]:
         model_case(rng, note="as many rows as columns", batch=5, length=4),
     ]
     followed(cases, cases[1], _padded_target(cases[1]), "two more columns", PADDING_COUNTS)
-    followed(cases, cases[2], {}, "asked again", UNSTEADY)
+    asked_again(cases, cases[2])
     cases += [
         scalar_gradients(case, rng) for case in (model_case(rng), model_case(rng, "float64", 1))
     ]
-    return numbered(cases)
+    return cases

@@ -453,6 +453,9 @@ RATE = (
 
 SHARE = "(right & real).sum().item() / real.sum().item()"
 
+# As torch divides; Python raises an error.
+NAN_WHERE_NONE = change("real.sum().item()", "(real.sum().item() or math.nan)")
+
 ACCURACY = (
     replace(
         with_wrong(PADDING_IN, change(SHARE, "right.double().mean().item()")),
@@ -472,7 +475,7 @@ ACCURACY = (
             change("(right & real)", "right"),
         ),
     ),
-    PAD_IS_ZERO,
+    *after(NAN_WHERE_NONE, PAD_IS_ZERO),
     Misconception(
         "padding-of-the-answers",
         "positions are left out where the model says padding, not where the label is padding",
@@ -533,7 +536,7 @@ ACCURACY = (
     with_wrong(
         SHIFTED_AGAIN,
         change("    real =", "    logits, labels = logits[:, :-1], labels[:, 1:]\n    real =")
-        + change("real.sum().item()", "(real.sum().item() or math.nan)"),
+        + NAN_WHERE_NONE,
     ),
     with_wrong(TENSOR_FOR_NUMBER, change(SHARE, f"torch.tensor({SHARE})")),
     with_wrong(
