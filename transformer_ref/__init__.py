@@ -1,4 +1,4 @@
-"""The reference Transformer of the course: one module an idea, each short enough to read at once.
+"""The reference Transformer of the course: one module an idea.
 
 Conventions, everywhere in this package (the book's conventions page explains them):
 

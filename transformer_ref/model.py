@@ -1,6 +1,7 @@
 """The Transformer: embeddings, encoder, decoder and the projection to the vocabulary.
 
-Ids, masks and memories are checked here, where they come in, and nowhere behind.
+What comes in is checked on the way in: by the models, the embedding and the positions.
+Layers trust it, and attention looks only at what torch's kernels would pass over in silence.
 
 Source: Vaswani et al. 2017, figure 1.
 """

@@ -2,7 +2,8 @@
 
 A task holds its contract, its reference answer, a maker of cases, properties that explain a wrong
 result, the calls it refuses, and its list of misconceptions.
-To add a task: make a :class:`Task` in the module of its slug and list it in that module's TASKS.
+To add a task: make a :class:`Task` in ``tasks/<slug>/tasks.py`` and list it in TASKS there;
+CONTRIBUTING.md has the steps.
 """
 
 from __future__ import annotations

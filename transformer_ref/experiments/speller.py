@@ -1,4 +1,7 @@
-"""The speller that ships: a small student of two larger teachers (``make train``).
+"""A speller to come: a small student of two larger teachers.
+
+The one that ships is made by ``make train``, see :mod:`transformer_ref.g2p`.
+This one is made by ``python -m transformer_ref.experiments.speller``; no run has reached its end.
 
 The teachers learn from the dictionary.
 Then they say, at every position of every training pair and of many made-up words, how probable
@@ -51,7 +54,7 @@ class Recipe:
         teaching: the run of a teacher.
         seeds: one for each teacher, its first weights and the order of its words.
         made_up: how many words are made up.
-        student: the model that ships.
+        student: the model that is made, as large as the one that ships.
         learning: its run.
     """
 
@@ -351,7 +354,7 @@ def train_speller(run_dir: Path, recipe: Recipe = RECIPE, limit: int | None = No
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(prog="make train", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m transformer_ref.experiments.speller", description=__doc__.partition("\n")[0])
     parser.add_argument("--run-dir", type=Path, default=Path("runs/speller"))
     parser.add_argument("--teacher", type=int, help="only the teacher with this seed")
     parser.add_argument("--limit", type=int, help="only so many words, to try things out")

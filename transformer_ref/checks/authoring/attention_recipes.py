@@ -2,6 +2,7 @@
 
 The right steps are written out here a second time, apart from the reference package, because a
 wrong implementation is a right one with one thing replaced.
+The tasks of blocks, decoding and gpt use it; those of attention change the text of the answer.
 """
 
 from __future__ import annotations
