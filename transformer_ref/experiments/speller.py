@@ -354,7 +354,9 @@ def train_speller(run_dir: Path, recipe: Recipe = RECIPE, limit: int | None = No
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(prog="python -m transformer_ref.experiments.speller", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer_ref.experiments.speller", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("--run-dir", type=Path, default=Path("runs/speller"))
     parser.add_argument("--teacher", type=int, help="only the teacher with this seed")
     parser.add_argument("--limit", type=int, help="only so many words, to try things out")
