@@ -29,7 +29,10 @@ from transformer_ref.model import Transformer
 from transformer_ref.training import Batch
 
 TINY = replace(RECIPE.student, d_model=16, d_ff=16, num_heads=2, num_encoder_layers=1)
-SHORT = replace(RECIPE.teaching, epochs=1, batch_size=64, warmup=1, save_every=1)
+# In float32, as a processor without bfloat16 would take minutes.
+SHORT = replace(
+    RECIPE.teaching, epochs=1, batch_size=64, warmup=1, save_every=1, precision="float32"
+)
 SMALL = replace(RECIPE, teacher=TINY, teaching=SHORT, made_up=5, student=TINY, learning=SHORT)
 
 
