@@ -38,6 +38,16 @@ def of_block(d_model, num_heads, d_ff, norm="post"):
     return package.Block(d_model, num_heads, d_ff, norm=norm, has_memory=False)
 
 
+class OfBlock(package.Block):
+    """A decoder layer in one line."""
+
+    def __init__(self, d_model, num_heads, d_ff, norm="post"):
+        super().__init__(d_model, num_heads, d_ff, norm=norm, has_memory=True)
+
+    def forward(self, x, memory, tgt_mask=None, memory_mask=None):
+        return self._transform(x, memory, tgt_mask, memory_mask, False, None)
+
+
 def as_torch(layer, d_model, num_heads, d_ff, kind):
     """Torch's own layer with the same weights."""
     built = nn.TransformerDecoderLayer if hasattr(layer, "norm3") else nn.TransformerEncoderLayer
@@ -336,6 +346,7 @@ class GroupNorm(nn.GroupNorm):
         (ENCODER, of_block, "layers.Block"),
         (ENCODER, of_torch(nn.TransformerEncoderLayer), "nn.TransformerEncoderLayer"),
         (DECODER, package.DecoderLayer, "layers.DecoderLayer"),
+        (DECODER, OfBlock, "layers.Block._transform"),
         (DECODER, of_torch(nn.TransformerDecoderLayer), "nn.TransformerDecoderLayer"),
         (COUNT, reference.count_parameters, "checks.blocks.count_parameters"),
         (BUG, reference.add_and_norm, "checks.blocks.add_and_norm"),

@@ -1,10 +1,11 @@
-"""Imports go one way: all rooms may import the model, and none is imported by what it imports."""
+"""Imports go one way: between the rooms of the house, between those of the checks, in the model."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib.util import resolve_name
 from pathlib import Path
 
@@ -90,3 +91,32 @@ def test_what_is_installed_knows_no_path_of_the_tests() -> None:
         if isinstance(node, ast.Constant) and str(node.value).split("/")[0] == "tests"
     }
     assert found <= READS_TESTS
+
+
+def test_no_module_of_the_package_imports_in_a_circle() -> None:
+    paths = [path for path in files() if room_of(name_of(path)) in (MODEL, EXPERIMENTS)]
+    graph = {name_of(path): set(imported(path)) - {name_of(path)} for path in paths}
+    # That of the package itself imports what it offers; nobody inside may go that way round.
+    assert graph.pop(MODEL) & set(graph)
+    assert not [name for name, needs in graph.items() if MODEL in needs]
+    TopologicalSorter(graph).prepare()  # a CycleError names the circle
+
+
+# What the rooms of the checks may not import: what stands above them.
+CLOSED = {
+    "engine": ("tasks.", "capstone.", "report"),
+    "authoring": ("tasks.", "capstone.", "report"),
+    "tasks": ("capstone.", "report"),
+    "capstone": ("tasks.", "engine.", "authoring.", "report"),
+}
+
+
+@pytest.mark.parametrize("room", CLOSED)
+def test_no_room_of_the_checks_reaches_into_one_above_it(room: str) -> None:
+    paths = [path for path in files() if name_of(path).startswith(f"{CHECKS}.{room}.")]
+    assert paths
+    above = tuple(f"{CHECKS}.{each}" for each in CLOSED[room])
+    wrong = [
+        (path.name, name) for path in paths for name in imported(path) if name.startswith(above)
+    ]
+    assert wrong == []

@@ -1,10 +1,9 @@
-"""What the course asks of students' code: one list of misconceptions with three uses.
+"""What the course asks of students' code: tasks, and the misconceptions that it knows.
 
 :func:`grade` judges an answer and names the mistake, :func:`check` does the same in a notebook.
 Grading has three steps with plain arrays between them: make the cases, run the answer on them in a
 process of its own, judge what came back.
-The list also tests the grader itself (``python -m transformer_ref.checks.report``) and gives the
-find-the-bug tasks.
+The misconceptions also test the grader (``python -m transformer_ref.checks.report``).
 """
 
 from __future__ import annotations

@@ -121,7 +121,8 @@ TASKS: tuple[Task, ...] = (
         reference=package.DecoderLayer,
         cases=decoder_cases,
         properties=(ends_with("norm3"),),
-        forbidden=(*WHOLE, f"{LAYERS}.DecoderLayer", f"{LAYERS}.Block"),
+        # Not the whole block: an encoder layer may lend its parts, and is made by it.
+        forbidden=(*WHOLE, f"{LAYERS}.DecoderLayer", f"{LAYERS}.Block._transform"),
         misconceptions=mistakes.DECODER_LAYER,
         tolerances=LAYER_TOLERANCE,
     ),
