@@ -16,11 +16,11 @@ from benchmarks.peers.pytorch import TorchTransformer, copy_weights
 from benchmarks.rows import Asked, Row, Setting, measured, not_measured
 from benchmarks.timing import compare
 from transformer_ref import Transformer
+from transformer_ref.applications.settings import read_settings
+from transformer_ref.applications.toys import reversal_pairs
+from transformer_ref.applications.translation import Translator, train_tokenizers
 from transformer_ref.device import has_bfloat16
-from transformer_ref.settings import read_settings
-from transformer_ref.toys import reversal_pairs
 from transformer_ref.training import Trainer
-from transformer_ref.translation import Translator, train_tokenizers
 
 Batch = tuple[Tensor, Tensor, Tensor]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import torch
 
+from transformer_ref.applications.g2p import load_g2p
 from transformer_ref.files import write_text
-from transformer_ref.g2p import load_g2p
 
 PICTURE = Path(__file__).resolve().parent.parent / "book" / "assets" / "hero.svg"
 WORD = "cheese"

@@ -15,6 +15,7 @@ Conventions, everywhere in this package (the book's conventions page explains th
   and what was expected.
 """
 
+from transformer_ref.applications.translation import Translator
 from transformer_ref.attention import (
     MultiHeadAttention,
     attention_scores,
@@ -49,7 +50,6 @@ from transformer_ref.training import (
     sequence_loss,
     split_target,
 )
-from transformer_ref.translation import Translator
 from transformer_ref.vocabulary import Vocabulary
 
 __all__ = [

@@ -99,8 +99,9 @@ def plot_attention_grid(
     """Draw the maps of all heads: a column for each layer, a row for each head.
 
     Args:
-        weights: for each of L layers (H, T, S), as :meth:`transformer_ref.g2p.Speller.attention`
-            returns them; a tensor (L, H, T, S) counts as its layers.
+        weights: for each of L layers (H, T, S), as
+            :meth:`transformer_ref.applications.g2p.Speller.attention` returns them; a tensor
+            (L, H, T, S) counts as its layers.
         queries: T labels.
         keys: S labels.
         axes: (H, L) Axes to draw on; None = a new figure.

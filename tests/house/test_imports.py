@@ -13,8 +13,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-MODEL, CHECKS, EXPERIMENTS = (
+MODEL, APPLICATIONS, CHECKS, EXPERIMENTS = (
     "transformer_ref",
+    "transformer_ref.applications",
     "transformer_ref.checks",
     "transformer_ref.experiments",
 )
@@ -22,11 +23,14 @@ BENCHMARKS, TOOLS, TESTS = "benchmarks", "tools", "tests"
 # What each room of the house may import of the others, besides itself.
 MAY_IMPORT = {
     MODEL: set(),
-    CHECKS: {MODEL},
-    EXPERIMENTS: {MODEL},  # else a hint of a check would let every chapter run again
-    BENCHMARKS: {MODEL, CHECKS, EXPERIMENTS},
-    TOOLS: {MODEL, CHECKS, EXPERIMENTS},
+    APPLICATIONS: {MODEL},
+    CHECKS: {MODEL, APPLICATIONS},
+    EXPERIMENTS: {MODEL, APPLICATIONS},  # else a hint would let every chapter run again
+    BENCHMARKS: {MODEL, APPLICATIONS, CHECKS, EXPERIMENTS},
+    TOOLS: {MODEL, APPLICATIONS, CHECKS, EXPERIMENTS},
 }
+# Files of the package that only offer, under a short name, what stands in the applications.
+OFFERS = {f"transformer_ref/{name}.py" for name in ("__init__", "__main__", "g2p")}
 # It measures the grader on answers that stand there, and finds them by their path.
 READS_TESTS = {"transformer_ref/checks/report.py"}
 
@@ -71,7 +75,7 @@ def test_imports_go_one_way(room: str) -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {module}"
         for path in files()
-        if room_of(name_of(path)) == room
+        if room_of(name_of(path)) == room and path.relative_to(ROOT).as_posix() not in OFFERS
         for module in imported(path)
         if room_of(module) not in allowed
     ]
@@ -94,7 +98,11 @@ def test_what_is_installed_knows_no_path_of_the_tests() -> None:
 
 
 def test_no_module_of_the_package_imports_in_a_circle() -> None:
-    paths = [path for path in files() if room_of(name_of(path)) in (MODEL, EXPERIMENTS)]
+    paths = [
+        path
+        for path in files()
+        if path.is_relative_to(ROOT / MODEL) and room_of(name_of(path)) != CHECKS
+    ]
     graph = {name_of(path): set(imported(path)) - {name_of(path)} for path in paths}
     # That of the package itself imports what it offers; nobody inside may go that way round.
     assert graph.pop(MODEL) & set(graph)

@@ -15,9 +15,9 @@ from nbgrader import utils
 from tests.notebooks.assignments import ROOT, Shell, read
 from tests.notebooks.courses import Course, new_course
 from tools.notebooks import EXECUTION_ENVIRONMENT
+from transformer_ref.applications.g2p import MODEL_CONFIG, load_g2p, make_examples
 from transformer_ref.checks.capstone import FILE, POINTS, STEPS
 from transformer_ref.data import load_cmudict
-from transformer_ref.g2p import MODEL_CONFIG, load_g2p, make_examples
 
 SLUG = "capstone"
 ASSETS = ROOT / "transformer_ref" / "assets"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 import torch
 
+from transformer_ref.applications.g2p import Speller
 from transformer_ref.experiments import training as broken_runs
 from transformer_ref.experiments.results import load_results
-from transformer_ref.g2p import Speller
 from transformer_ref.masks import causal_mask, padding_mask
 from transformer_ref.training import sequence_loss, split_target
 

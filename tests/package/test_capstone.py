@@ -13,6 +13,7 @@ import torch
 from torch.nn import functional as F
 
 from tests.package.examples import PAD
+from transformer_ref.applications.g2p import Speller, make_examples
 from transformer_ref.attention import MultiHeadAttention
 from transformer_ref.batching import pad_batch
 from transformer_ref.data import load_cmudict
@@ -26,7 +27,6 @@ from transformer_ref.experiments.capstone.counting import (
     read_by_table,
 )
 from transformer_ref.experiments.capstone.systems import SMALL, Seq2Seq, answer, small_speller
-from transformer_ref.g2p import Speller, make_examples
 
 WORDS = ["cat", "cheese", "a", "photograph"]
 

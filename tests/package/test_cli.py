@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from transformer_ref import __main__ as cli
-from transformer_ref.__main__ import main
+from transformer_ref.applications import command_line as cli
+from transformer_ref.applications.command_line import main
+from transformer_ref.applications.g2p import load_g2p
+from transformer_ref.applications.toys import date_pairs, reversal_pairs
 from transformer_ref.data import load_cmudict
-from transformer_ref.g2p import load_g2p
-from transformer_ref.toys import date_pairs, reversal_pairs
 
 TINY = """
 task = "{task}"

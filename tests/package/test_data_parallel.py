@@ -12,8 +12,9 @@ import torch
 
 from tests.package.data_parallel_worker import EXACT, RUNS, STOPPED, UNEVEN, result
 from tests.package.training_runs import TINY, new_trainer
-from transformer_ref import parallel, translation
-from transformer_ref.__main__ import _device
+from transformer_ref import parallel
+from transformer_ref.applications import translation
+from transformer_ref.applications.command_line import _device
 from transformer_ref.parallel import Processes, join_processes
 
 ROOT = Path(__file__).parents[2]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
+from transformer_ref.applications.g2p import MODEL_CONFIG, make_examples
 from transformer_ref.data import load_cmudict
 from transformer_ref.experiments import depth
 from transformer_ref.experiments.results import load_results
-from transformer_ref.g2p import MODEL_CONFIG, make_examples
 from transformer_ref.model import Transformer
 
 

@@ -14,9 +14,9 @@ import torch
 
 from tests.package.examples import small_model
 from transformer_ref import Transformer
+from transformer_ref.applications.translation import Translator
 from transformer_ref.files import whole_file, write_json, write_text
 from transformer_ref.tokenizers import CharTokenizer
-from transformer_ref.translation import Translator
 
 
 class Kill(BaseException):

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from transformer_ref.data import CMUDICT_PATH, load_cmudict
-from transformer_ref.g2p import (
+from transformer_ref.applications.g2p import (
     CHECKPOINT,
     MODEL_CONFIG,
     TRAINING_CONFIG,
@@ -17,9 +16,10 @@ from transformer_ref.g2p import (
     make_examples,
     train_g2p,
 )
+from transformer_ref.applications.translation import fixed_sample
+from transformer_ref.data import CMUDICT_PATH, load_cmudict
 from transformer_ref.model import Transformer, TransformerConfig
 from transformer_ref.training import TrainingConfig
-from transformer_ref.translation import fixed_sample
 
 SMALL = replace(MODEL_CONFIG, d_model=32, d_ff=64, num_encoder_layers=1, num_decoder_layers=1)
 SHORT = replace(TRAINING_CONFIG, epochs=2, batch_size=8, save_every=2, warmup=2)

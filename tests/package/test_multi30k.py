@@ -8,9 +8,9 @@ from dataclasses import asdict
 import pytest
 import torch
 
+from transformer_ref.applications.translation import Translator
 from transformer_ref.data import load_multi30k
 from transformer_ref.experiments.capstone import multi30k
-from transformer_ref.translation import Translator
 
 GERMAN = "Zwei Hunde spielen.\n  Ein Mädchen\u2028lacht. \nGrün\n"
 ENGLISH = "Two dogs play.\nA girl laughs.\nGreen\n"

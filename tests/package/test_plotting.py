@@ -187,7 +187,5 @@ def test_nothing_is_shown(weights, monkeypatch):
 
 
 def test_the_package_does_not_need_matplotlib():
-    script = (
-        "import sys; sys.modules['matplotlib'] = None; import transformer_ref, transformer_ref.g2p"
-    )
+    script = "import sys; sys.modules['matplotlib'] = None; import transformer_ref.applications.g2p"
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from transformer_ref import g2p
-from transformer_ref.model import TransformerConfig
-from transformer_ref.settings import (
+from transformer_ref.applications import g2p
+from transformer_ref.applications.settings import (
     DataSettings,
     DecodingSettings,
     Settings,
@@ -14,6 +13,7 @@ from transformer_ref.settings import (
     read_settings,
     ready_configs,
 )
+from transformer_ref.model import TransformerConfig
 from transformer_ref.training import TrainingConfig
 
 

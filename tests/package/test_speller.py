@@ -8,6 +8,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from transformer_ref.applications.g2p import (
+    LETTER_VOCABULARY,
+    PHONEME_VOCABULARY,
+    load_g2p,
+    make_examples,
+)
 from transformer_ref.batching import pad_batch
 from transformer_ref.data import load_cmudict
 from transformer_ref.experiments import speller
@@ -18,12 +24,6 @@ from transformer_ref.experiments.speller import (
     pronounce_made_up,
     soft_targets,
     train_speller,
-)
-from transformer_ref.g2p import (
-    LETTER_VOCABULARY,
-    PHONEME_VOCABULARY,
-    load_g2p,
-    make_examples,
 )
 from transformer_ref.model import Transformer
 from transformer_ref.training import Batch

@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 from babel.dates import format_date, parse_date
 
-from transformer_ref.toys import FORMATS, LOCALES, date_pairs, reversal_pairs
+from transformer_ref.applications.toys import FORMATS, LOCALES, date_pairs, reversal_pairs
 
 SPLITS = ("train", "dev", "test")
 

@@ -7,20 +7,20 @@ from dataclasses import asdict, replace
 import pytest
 import torch
 
-from transformer_ref import translation
-from transformer_ref.batching import pad_batch
-from transformer_ref.decoding import beam_search, greedy_decode
-from transformer_ref.metrics import corpus_bleu, corpus_chrf
-from transformer_ref.model import Transformer, TransformerConfig
-from transformer_ref.tokenizers import BPETokenizer, CharTokenizer, WordTokenizer
-from transformer_ref.toys import reversal_pairs
-from transformer_ref.training import TrainingConfig
-from transformer_ref.translation import (
+from transformer_ref.applications import translation
+from transformer_ref.applications.toys import reversal_pairs
+from transformer_ref.applications.translation import (
     Translator,
     decode_all,
     train_tokenizers,
     train_translator,
 )
+from transformer_ref.batching import pad_batch
+from transformer_ref.decoding import beam_search, greedy_decode
+from transformer_ref.metrics import corpus_bleu, corpus_chrf
+from transformer_ref.model import Transformer, TransformerConfig
+from transformer_ref.tokenizers import BPETokenizer, CharTokenizer, WordTokenizer
+from transformer_ref.training import TrainingConfig
 
 CPU = torch.device("cpu")
 SMALL = TransformerConfig(

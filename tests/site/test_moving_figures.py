@@ -11,9 +11,9 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from transformer_ref.applications.g2p import Speller, load_g2p
 from transformer_ref.data import load_cmudict
 from transformer_ref.decoding import beam_search
-from transformer_ref.g2p import Speller, load_g2p
 from transformer_ref.positions import frequencies, shift_matrix, sinusoidal_encoding
 
 PAGE = "book/positions.html"

@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
+from transformer_ref.applications.g2p import Speller, make_examples
 from transformer_ref.attention import record_attention
 from transformer_ref.batching import Example, pad_batch
 from transformer_ref.data import load_cmudict
 from transformer_ref.experiments.results import write_results
 from transformer_ref.experiments.sequences import products_on_the_way
-from transformer_ref.g2p import Speller, make_examples
 from transformer_ref.gpt import GPT, GPTConfig
 from transformer_ref.masks import causal_mask
 from transformer_ref.model import Transformer

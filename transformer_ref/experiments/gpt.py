@@ -21,11 +21,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from transformer_ref.applications.g2p import MAX_LEN, Speller
 from transformer_ref.data import load_addresses
 from transformer_ref.embeddings import TokenEmbedding
 from transformer_ref.experiments.capstone import ablations, systems
 from transformer_ref.experiments.results import kept, write_results
-from transformer_ref.g2p import MAX_LEN, Speller
 from transformer_ref.gpt import GPT, GPTConfig, generate
 from transformer_ref.masks import causal_mask
 from transformer_ref.model import Transformer

@@ -1,6 +1,6 @@
 """A speller to come: a small student of two larger teachers.
 
-The one that ships is made by ``make train``, see :mod:`transformer_ref.g2p`.
+The one that ships is made by ``make train``, see :mod:`transformer_ref.applications.g2p`.
 This one is made by ``python -m transformer_ref.experiments.speller``; no run has reached its end.
 
 The teachers learn from the dictionary.
@@ -29,10 +29,7 @@ import torch
 from torch import Tensor
 
 from transformer_ref._validate import require_at_least_one
-from transformer_ref.batching import Example, pad_batch
-from transformer_ref.data import cmudict_hash, load_cmudict
-from transformer_ref.files import whole_file, write_json
-from transformer_ref.g2p import (
+from transformer_ref.applications.g2p import (
     LETTER_VOCABULARY,
     MAX_LEN,
     MODEL_CONFIG,
@@ -40,9 +37,17 @@ from transformer_ref.g2p import (
     Speller,
     make_examples,
 )
+from transformer_ref.applications.translation import (
+    decode_all,
+    describe_run,
+    fixed_sample,
+    last_epoch_loss,
+)
+from transformer_ref.batching import Example, pad_batch
+from transformer_ref.data import cmudict_hash, load_cmudict
+from transformer_ref.files import whole_file, write_json
 from transformer_ref.model import Transformer, TransformerConfig
 from transformer_ref.training import Batch, Loss, Trainer, TrainingConfig
-from transformer_ref.translation import decode_all, describe_run, fixed_sample, last_epoch_loss
 
 
 @dataclass(frozen=True)
@@ -163,8 +168,8 @@ def pronounce_made_up(teachers: Sequence[Transformer], words: Sequence[str]) -> 
         words: lower-case words.
 
     Returns:
-        Examples as :func:`~transformer_ref.g2p.make_examples` makes them; words to which a
-        teacher finds no end are left out.
+        Examples as :func:`~transformer_ref.applications.g2p.make_examples` makes them; words to
+        which a teacher finds no end are left out.
     """
     end = PHONEME_VOCABULARY.eos_id
     examples: list[Example] = []

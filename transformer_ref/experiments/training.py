@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from transformer_ref.applications.g2p import MODEL_CONFIG, Speller, make_examples
 from transformer_ref.batching import Example, pad_batch
 from transformer_ref.data import load_cmudict
 from transformer_ref.experiments.results import thinned, write_results
-from transformer_ref.g2p import MODEL_CONFIG, Speller, make_examples
 from transformer_ref.masks import padding_mask
 from transformer_ref.model import Transformer
 from transformer_ref.training import sequence_loss, split_target

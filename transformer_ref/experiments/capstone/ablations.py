@@ -20,10 +20,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from transformer_ref.applications.g2p import make_examples
 from transformer_ref.data import Entry, Split, load_cmudict
 from transformer_ref.experiments.capstone import counting, systems
 from transformer_ref.experiments.results import kept, thinned, write_results
-from transformer_ref.g2p import make_examples
 from transformer_ref.layers import Norm
 from transformer_ref.metrics import phoneme_error_rate, word_error_rate
 from transformer_ref.training import TrainingConfig

@@ -17,13 +17,18 @@ from typing import Any
 
 import torch
 
-from transformer_ref.__main__ import load_pairs
+from transformer_ref.applications.command_line import load_pairs
+from transformer_ref.applications.settings import Settings, read_settings
+from transformer_ref.applications.translation import (
+    Pair,
+    Translator,
+    train_tokenizers,
+    train_translator,
+)
 from transformer_ref.data import Split
 from transformer_ref.device import pick_device
 from transformer_ref.experiments.results import ASSETS, conditions
 from transformer_ref.files import write_json
-from transformer_ref.settings import Settings, read_settings
-from transformer_ref.translation import Pair, Translator, train_tokenizers, train_translator
 
 RESULTS = ASSETS / "multi30k" / "results.json"
 PENALTIES = (0.0, 0.5, 1.0, 1.5)

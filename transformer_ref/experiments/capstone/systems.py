@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from transformer_ref.applications.g2p import MODEL_CONFIG, Speller
 from transformer_ref.attention import MultiHeadAttention
 from transformer_ref.batching import Example, pad_batch
 from transformer_ref.decoding import evaluation_mode, extend, likeliest
-from transformer_ref.g2p import MODEL_CONFIG, Speller
 from transformer_ref.layers import DecoderLayer, EncoderLayer, Norm
 from transformer_ref.masks import masked_softmax, padding_mask
 from transformer_ref.model import Transformer

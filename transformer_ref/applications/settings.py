@@ -20,12 +20,12 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from transformer_ref._validate import require_at_least_one
-from transformer_ref.g2p import MODEL_CONFIG as G2P_MODEL
-from transformer_ref.g2p import TRAINING_CONFIG as G2P_TRAINING
+from transformer_ref.applications.g2p import MODEL_CONFIG as G2P_MODEL
+from transformer_ref.applications.g2p import TRAINING_CONFIG as G2P_TRAINING
 from transformer_ref.model import TransformerConfig
 from transformer_ref.training import TrainingConfig
 
-CONFIGS = Path(__file__).parent / "assets" / "configs"
+CONFIGS = Path(__file__).parents[1] / "assets" / "configs"
 Task = Literal["g2p", "multi30k", "reversal", "dates"]
 Section = TypeVar("Section")
 
