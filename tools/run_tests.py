@@ -52,11 +52,13 @@ class Outcome:
 
 PYTEST = ("-m", "pytest", "-q")
 ON_ALL_CORES = ("-n", "auto", "--maxprocesses=4")
-# Each notebook stays in one process; a chapter is the work of one core.
+# Each file stays in one process: a chapter is the work of one core.
 BY_FILE = (*ON_ALL_CORES, "--dist=loadfile")
 # Each process begins with a part of the tests in their order, so what a module makes once for its
 # tests is rarely made twice; who is done takes over half of what another one has left.
 SPREAD = (*ON_ALL_CORES, "--dist=worksteal")
+# Tests that share what takes long to make, as the visit of a page, say so by a group.
+BY_GROUP = (*ON_ALL_CORES, "--dist=loadgroup")
 # A process for each core: threads of each of them would only get into the way of the others.
 ONE_THREAD = {"MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # By its folder: asked for by name, the package would be imported, and torch cannot be so twice.
@@ -82,7 +84,7 @@ STAGES = (
     Stage("package", ((*PYTEST, *SPREAD, "tests/package", "--cov=transformer_ref"),), ONE_THREAD),
     Stage("joeynmt", ((*PYTEST, "tests/joeynmt"),)),
     Stage("checks", ((*PYTEST, *SPREAD, "tests/checks", *LINES_OF_CHECKS),), ONE_THREAD),
-    Stage("exercises", ((*PYTEST, "tests/notebooks"),)),
+    Stage("exercises", ((*PYTEST, *BY_FILE, "tests/notebooks"),), ONE_THREAD),
     Stage(
         "notebooks",
         ((*PYTEST, *BY_FILE, *NBVAL, *KEPT_FOR_THE_BOOK, "book", "solutions"),),
@@ -90,7 +92,7 @@ STAGES = (
     ),
     Stage("book", (("-m", "tools.build_book"),)),
     Stage("site", ((*PYTEST, "tests/site", "-m", "not browser"),)),
-    Stage("browser", ((*PYTEST, "tests/site", "-m", "browser"),), browser=True),
+    Stage("browser", ((*PYTEST, *BY_GROUP, "tests/site", "-m", "browser"),), browser=True),
 )
 
 

@@ -50,8 +50,8 @@ def _read_asset(what: str, path: Path) -> str:
 
 
 @cache
-def _read_cmudict(path: Path) -> dict[str, list[list[str]]]:
-    """Read the dictionary file: word to its distinct pronunciations without stress marks."""
+def _read_cmudict(path: Path) -> dict[Split, list[Entry]]:
+    """Read the dictionary file: words with their distinct pronunciations without stress marks."""
     text = _read_asset("the CMU Pronouncing Dictionary", path)
     entries: dict[str, list[list[str]]] = {}
     for line in text.splitlines():
@@ -63,7 +63,10 @@ def _read_cmudict(path: Path) -> dict[str, list[list[str]]]:
         variants = entries.setdefault(word, [])
         if pronunciation not in variants:
             variants.append(pronunciation)
-    return entries
+    splits: dict[Split, list[Entry]] = {"train": [], "dev": [], "test": []}
+    for entry in entries.items():
+        splits[_split_of(entry[0])].append(entry)
+    return splits
 
 
 def load_cmudict(split: Split) -> list[Entry]:
@@ -91,8 +94,7 @@ def load_cmudict(split: Split) -> list[Entry]:
         raise ValueError(f'split must be "train", "dev" or "test", got {split!r}')
     return [
         (word, [list(variant) for variant in variants])
-        for word, variants in _read_cmudict(CMUDICT_PATH).items()
-        if _split_of(word) == split
+        for word, variants in _read_cmudict(CMUDICT_PATH)[split]
     ]
 
 

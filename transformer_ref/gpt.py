@@ -5,9 +5,8 @@ What is left is the encoder's layer with a causal mask.
 Source: Radford et al. 2018 (GPT) and 2019 (GPT-2).
 """
 
-import re
 from dataclasses import dataclass
-from typing import Any, Self, get_args
+from typing import Self, get_args
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +21,7 @@ from transformer_ref._validate import (
 from transformer_ref.cache import KVCache
 from transformer_ref.decoding import Choice, evaluation_mode, extend, likeliest, random_choice
 from transformer_ref.embeddings import TokenEmbedding
+from transformer_ref.gpt2 import config_of_gpt2, renamed
 from transformer_ref.layers import Activation, EncoderLayer, Norm, Stack
 from transformer_ref.masks import PreparedMask, later_rows
 from transformer_ref.positions import Positions, make_positions
@@ -146,84 +146,11 @@ class GPT(PretrainedModel, Stack):
         Raises:
             ValueError: if `model` is another one, or its config asks for what is not in this class.
         """
-        own, state = cls(_config_of_gpt2(model)), _renamed(model.state_dict())
+        own, state = cls(GPTConfig(**config_of_gpt2(model))), renamed(model.state_dict())
         first = state["embedding.embedding.weight"]
         own = own.to(device=first.device, dtype=first.dtype)
         own.load_state_dict(state)
         return own.eval()
-
-
-_ACTIVATIONS: dict[str, Activation] = {  # what the transformers library calls them
-    "gelu_new": "gelu",
-    "gelu_pytorch_tanh": "gelu",
-    "gelu": "gelu_exact",
-    "relu": "relu",
-}
-_NAMES = {  # parts of the weights' names, theirs and ours
-    "transformer.": "",
-    "wte.": "embedding.embedding.",
-    "wpe.": "positions.",
-    "h.": "layers.",
-    "ln_1.": "norm1.",
-    "ln_2.": "norm2.",
-    "ln_f.": "norm.",
-    "attn.c_proj.": "self_attention.out_proj.",
-    "mlp.c_fc.": "feed_forward.linear1.",
-    "mlp.c_proj.": "feed_forward.linear2.",
-    "lm_head.": "output_proj.",
-}
-
-
-def _config_of_gpt2(model: Any) -> GPTConfig:
-    theirs: Any = getattr(model, "config", None)
-    if getattr(theirs, "model_type", None) != "gpt2" or not hasattr(model, "lm_head"):
-        raise ValueError(f"model must be a GPT2LMHeadModel, got {type(model).__name__}")
-    expected = {
-        "activation_function": tuple(_ACTIVATIONS),
-        "layer_norm_epsilon": (1e-5,),
-        "scale_attn_weights": (True,),
-        "scale_attn_by_inverse_layer_idx": (False,),
-        "add_cross_attention": (False,),
-    }
-    for name, allowed in expected.items():
-        if getattr(theirs, name) not in allowed:
-            raise ValueError(
-                f"model.config.{name} must be one of {allowed}, got {getattr(theirs, name)!r}"
-            )
-    rates = theirs.resid_pdrop, theirs.embd_pdrop, theirs.attn_pdrop
-    if len(set(rates)) > 1:
-        raise ValueError(
-            "model.config must have one rate for resid_pdrop, embd_pdrop and attn_pdrop, "
-            f"as GPTConfig has, got {rates}; set them all to the one that you want"
-        )
-    return GPTConfig(
-        vocab_size=theirs.vocab_size,
-        d_model=theirs.n_embd,
-        num_heads=theirs.n_head,
-        num_layers=theirs.n_layer,
-        d_ff=theirs.n_inner or 4 * theirs.n_embd,
-        max_len=theirs.n_positions,
-        dropout=theirs.resid_pdrop,
-        activation=_ACTIVATIONS[theirs.activation_function],
-        tie_weights=model.lm_head.weight is model.transformer.wte.weight,
-    )
-
-
-def _renamed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights under our names; GPT-2 stores them input first, and q, k and v as one matrix."""
-    state: dict[str, Tensor] = {}
-    for name, weight in weights.items():
-        ours = name
-        for part, our_part in _NAMES.items():
-            ours = re.sub(rf"(^|\.){re.escape(part)}", rf"\1{our_part}", ours)
-        if ".c_" in name:
-            weight = weight.t()
-        if "attn.c_attn." not in name:
-            state[ours] = weight
-            continue
-        for letter, third in zip("qkv", weight.chunk(3), strict=True):
-            state[ours.replace("attn.c_attn", f"self_attention.{letter}_proj")] = third
-    return state
 
 
 def generate(

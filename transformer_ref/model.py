@@ -229,14 +229,7 @@ class Transformer(PretrainedModel):
                 f"got {tuple(memory.shape)} for {tuple(tgt.shape)}"
             )
         so_far = tgt if cache is None else cache.begin(tgt, self.config.num_decoder_layers, "tgt")
-        if is_causal and tgt_mask is not None:
-            raise ValueError(f"is_causal needs tgt_mask=None, got {tuple(tgt_mask.shape)}")
-        if is_causal:
-            tgt_mask = later_rows(tgt.shape[1], offset, tgt.device)
-        elif tgt_mask is None:
-            tgt_mask = _new_rows(so_far, self.config.pad_id, offset)
-        else:
-            self._require_mask("tgt_mask", tgt_mask, tgt, so_far)
+        tgt_mask = self._target_mask(tgt, so_far, tgt_mask, is_causal)
         self._require_mask("memory_mask", memory_mask, tgt, memory)
         first_causal = is_causal and offset == 0
         hidden = self.decoder(x, memory, tgt_mask, memory_mask, cache, is_causal=first_causal)
@@ -244,6 +237,23 @@ class Transformer(PretrainedModel):
         if cache is not None:
             cache.keep(so_far)
         return logits
+
+    def _target_mask(
+        self, new: Tensor, ids: Tensor, mask: Tensor | None, is_causal: bool
+    ) -> Tensor | None:
+        """The mask of the `new` ids, which end `ids`; one token sees all, and needs no triangle."""
+        offset, pad_id = ids.shape[1] - new.shape[1], self.config.pad_id
+        if is_causal and mask is not None:
+            raise ValueError(f"is_causal needs tgt_mask=None, got {tuple(mask.shape)}")
+        if is_causal:
+            return later_rows(new.shape[1], offset, new.device)
+        if mask is not None:
+            self._require_mask("tgt_mask", mask, new, ids)
+            return mask
+        if offset < ids.shape[1] - 1:
+            return target_mask(ids, pad_id)[:, :, offset:]
+        # A mask costs less than the wait of a GPU that is asked whether one is needed.
+        return (padding_mask if queues_work(ids.device) else padding_mask_or_none)(ids, pad_id)
 
     def _require_mask(self, name: str, mask: Tensor | None, queries: Tensor, keys: Tensor) -> None:
         if mask is not None:
@@ -303,11 +313,3 @@ def _facts(src: Tensor, tgt_in: Tensor, pad_id: int) -> Tensor:
         (real[:, :-1] >= real[:, 1:]).all(),  # no token after padding
     )
     return torch.stack([fact.long() for fact in facts])
-
-
-def _new_rows(ids: Tensor, pad_id: int, offset: int) -> Tensor | None:
-    """The target mask from row `offset` on; a single last row sees all, and needs no triangle."""
-    if offset < ids.shape[1] - 1:
-        return target_mask(ids, pad_id)[:, :, offset:]
-    # One token: a mask costs less than the wait of a GPU that is asked whether one is needed.
-    return (padding_mask if queues_work(ids.device) else padding_mask_or_none)(ids, pad_id)

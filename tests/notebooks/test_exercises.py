@@ -333,7 +333,7 @@ def test_hidden_tests_try_other_inputs_than_the_check(slug: str, task: Task) -> 
 @pytest.mark.parametrize(
     "answer",
     [None, False, True, math.nan, math.inf, 1.0, "full marks", object(), type],
-    ids=repr,
+    ids=["None", "False", "True", "nan", "inf", "1.0", "text", "object", "type"],
 )
 @every_task
 def test_what_nbgrader_takes_for_full_marks_scores_nothing(

@@ -45,6 +45,7 @@ from transformer_ref.applications.translation import (
 )
 from transformer_ref.batching import Example, pad_batch
 from transformer_ref.data import cmudict_hash, load_cmudict
+from transformer_ref.device import has_bfloat16
 from transformer_ref.files import whole_file, write_json
 from transformer_ref.model import Transformer, TransformerConfig
 from transformer_ref.training import Batch, Loss, Trainer, TrainingConfig
@@ -204,6 +205,7 @@ def soft_targets(
     starts = [0]
     for count in counts[:-1]:
         starts.append(starts[-1] + count)
+    fast = has_bfloat16(torch.device("cpu"))
     kept = torch.empty(sum(counts), len(PHONEME_VOCABULARY), dtype=torch.float16)
     order = sorted(range(len(examples)), key=lambda index: (len(examples[index][0]), counts[index]))
     for first in range(0, len(order), batch_size):
@@ -212,7 +214,7 @@ def soft_targets(
             pad_batch([examples[place][side] for place in places], LETTER_VOCABULARY.pad_id)
             for side in (0, 1)
         )
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=fast):
             logits = [teacher(source, target[:, :-1]) for teacher in teachers]
         mean = torch.stack([part.float().softmax(dim=-1) for part in logits]).mean(dim=0)
         for row, place in enumerate(places):
