@@ -15,7 +15,7 @@ from transformer_ref.checks.engine import wire_format
 from transformer_ref.checks.engine.asking import run_cases
 from transformer_ref.checks.engine.exam import Exam
 from transformer_ref.checks.engine.verdict import judge
-from transformer_ref.checks.task import Case, Maker, Misconception, Outcome, Task
+from transformer_ref.checks.task import Case, FunctionTask, Maker, Misconception, Outcome
 
 
 class Line(nn.Module):
@@ -61,11 +61,10 @@ def step_case(dtype="float64", momentum=0.0):
     return Case(", ".join(described(arguments)), arguments)
 
 
-STEP = Task(
+STEP = FunctionTask(
     key="made.step",
     stub="step(model, x, optimizer)",
     contract="returns the loss",
-    kind="function",
     returns=("loss",),
     reference=lambda model, x, optimizer: step(model, x, optimizer),
     cases=lambda rng: [step_case(), step_case("float32", 0.5)],
@@ -84,11 +83,10 @@ def likeliest(next_logits, ids):
     return int(next_logits(ids).argmax())
 
 
-NEXT = Task(
+NEXT = FunctionTask(
     key="made.next",
     stub="likeliest(next_logits, ids)",
     contract="returns the likeliest next token",
-    kind="function",
     returns=("token",),
     reference=lambda next_logits, ids: likeliest(next_logits, ids),
     cases=lambda rng: [
@@ -227,11 +225,10 @@ def square(model, x):
     return model(x).square().mean()
 
 
-SQUARE = Task(
+SQUARE = FunctionTask(
     key="made.square",
     stub="square(model, x)",
     contract="returns a scalar",
-    kind="function",
     returns=("square",),
     reference=lambda model, x: square(model, x),
     cases=lambda rng: [

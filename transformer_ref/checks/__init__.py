@@ -22,6 +22,7 @@ from transformer_ref.checks.engine.isolation import run_answer
 from transformer_ref.checks.engine.limits import time_limit
 from transformer_ref.checks.engine.verdict import Result, judge
 from transformer_ref.checks.registry import SLUGS, all_tasks, find_task
+from transformer_ref.checks.task import ModuleTask
 
 __all__ = ["Result", "check", "contract", "grade", "tasks"]
 
@@ -86,11 +87,12 @@ def grade(task: str, answer: Any, seed: int = 0, *, seconds: float | None = None
             task, f"there is no `{name}`: run the cell that defines it, under this name"
         )
     # type() cannot be deceived and runs no code of the answer.
-    if found.kind == "class" and not issubclass(type(answer), type) and not callable(answer):
+    wants_class = isinstance(found, ModuleTask)
+    if wants_class and not issubclass(type(answer), type) and not callable(answer):
         return _not_an_answer(task, f"expected the class itself, received {_kind(answer)}")
     if not callable(answer):
         return _not_an_answer(task, f"expected a function, received {_kind(answer)}")
-    if found.kind == "class" and issubclass(type(answer), torch.nn.Module):
+    if wants_class and issubclass(type(answer), torch.nn.Module):
         return _not_an_answer(task, f"expected the class itself, received {_kind(answer)} object")
     exam = make_exam(task, int(seed), torch.cuda.is_available())
     outcomes, how = run_answer(found, answer, exam.cases, limit)

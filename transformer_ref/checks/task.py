@@ -2,7 +2,7 @@
 
 A task holds its contract, its reference answer, a maker of cases, properties that explain a wrong
 result, the calls it refuses, and its list of misconceptions.
-To add a task: make a :class:`Task` in ``tasks/<slug>/tasks.py`` and list it in TASKS there;
+To add a task: make one of its kind in ``tasks/<slug>/tasks.py`` and list it in TASKS there;
 CONTRIBUTING.md has the steps.
 """
 
@@ -196,15 +196,14 @@ class Misconception:
 Property = Callable[[Case, Mapping[str, Any]], str | None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
-    """One graded task.
+    """One graded task: what all kinds have.
 
     Attributes:
         key: "<slug>.<name>".
         stub: the signature that students see.
         contract: what is asked, in words, with what is not tried.
-        kind: "function" or "class".
         returns: names of the returned tensors, in order, or the one of the plain data.
         reference: the right answer.
         cases: makes the cases from a random generator.
@@ -214,17 +213,8 @@ class Task:
         tolerances: relative and absolute tolerance by dtype.
         form: the type of the result where it is plain data, such as list[str], in which a tuple
             passes for a list; None where the result is tensors.
-        observe: turns what was returned, such as a module, into what is judged. It runs beside the
-            answer and may raise ReturnedError; None where the result is judged as it is.
-        any_float: whether the result may have any floating dtype.
-        nothing_to_learn: whether a module may have no parameter that training would change.
         makers: of arguments that are no plain data, by name; see
             :mod:`transformer_ref.checks.authoring.made_arguments`.
-        ask: puts a case to an answer where one call does not show enough, as for a model whose
-            weights have no names that are known: from the answer, the case and the arguments, made,
-            to tensors by name. It runs beside the answer; None where the answer is just called.
-        find: says in plain data, of the type `form`, what these tensors show; this is what is
-            compared. It runs with the judge, where no answer can reach it, and goes with `ask`.
         answer: what changes of the misconceptions are made to, where the reference is another one,
             of more digits; None where it is the reference.
     """
@@ -232,7 +222,6 @@ class Task:
     key: str
     stub: str
     contract: str
-    kind: str
     returns: tuple[str, ...]
     reference: Callable[..., Any]
     cases: Callable[[np.random.Generator], list[Case]]
@@ -243,12 +232,7 @@ class Task:
         default_factory=lambda: {"float32": (2e-5, 2e-5), "float64": (1e-5, 1e-5)}
     )
     form: Any = None
-    observe: Callable[[Any], Any] | None = None
-    any_float: bool = False
-    nothing_to_learn: bool = False
     makers: Mapping[str, Maker] = field(default_factory=dict)
-    ask: Callable[[Any, Case, Mapping[str, Any]], Mapping[str, Tensor]] | None = None
-    find: Callable[[Case, Outcome], Any] | None = None
     answer: Callable[..., Any] | None = None
 
     def wrong(self, entry: Misconception, variant: int) -> Callable[..., Any]:
@@ -271,3 +255,43 @@ class Task:
             return changed(self.answer or self.reference, way)
         except ChangeError as error:
             raise ChangeError(f"{self.key}, {entry.key}, number {variant}: {error}") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionTask(Task):
+    """The answer is a function, which is called.
+
+    Attributes:
+        any_float: whether the result may have any floating dtype.
+        observe: turns what was returned, such as a module, into what is judged. It runs beside the
+            answer and may raise ReturnedError; None where the result is judged as it is.
+    """
+
+    any_float: bool = False
+    observe: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModuleTask(Task):
+    """The answer is a class of modules: it is built, gets the case's weights, and is called.
+
+    Attributes:
+        nothing_to_learn: whether it may have no parameter that training would change.
+    """
+
+    nothing_to_learn: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeTask(ModuleTask):
+    """The answer is a class whose weights have no names that are known: one call shows too little.
+
+    Attributes:
+        ask: from the answer, the case and the arguments, made, to tensors by name. It runs beside
+            the answer.
+        find: says in plain data, of the type `form`, what these tensors show; this is what is
+            compared. It runs with the judge, where no answer can reach it.
+    """
+
+    ask: Callable[[Any, Case, Mapping[str, Any]], Mapping[str, Tensor]]
+    find: Callable[[Case, Outcome], Any]

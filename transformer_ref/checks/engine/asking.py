@@ -28,7 +28,16 @@ from transformer_ref.checks.engine import wire_format
 from transformer_ref.checks.engine.comparing import same
 from transformer_ref.checks.engine.forbidden_calls import watch
 from transformer_ref.checks.engine.unread_arguments import used_instead
-from transformer_ref.checks.task import Arrays, Case, Made, Outcome, Task
+from transformer_ref.checks.task import (
+    Arrays,
+    Case,
+    FunctionTask,
+    Made,
+    ModuleTask,
+    Outcome,
+    ProbeTask,
+    Task,
+)
 
 MAX_ELEMENTS = 1_000_000
 MAX_TEXT = 400
@@ -118,10 +127,10 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
     for name, each in made.items():
         sources.update({f"{name}.{part}": tensor for part, tensor in each.left().items()})
     function = answer
-    if task.ask is not None:
+    if isinstance(task, ProbeTask):
         _ask_at_length(task, answer, case, arguments, outcome)
         return
-    if task.kind == "class":
+    if isinstance(task, ModuleTask):
         module = build(answer, case)
         sources.update({name: find_weight(module, name) for name in case.weights})
         outcome.trainable = [
@@ -138,7 +147,7 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
     for name, each in made.items():
         for part, tensor in each.left().items():
             outcome.left[f"{name}.{part}"] = _array(f"{name}.{part}", tensor)
-    if task.observe is not None and returned is not None:
+    if isinstance(task, FunctionTask) and task.observe is not None and returned is not None:
         returned = task.observe(returned)
     if task.form is not None:
         outcome.values = {task.returns[0]: _plain(task.returns[0], returned, task.form)}
@@ -151,10 +160,9 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
 
 
 def _ask_at_length(
-    task: Task, answer: Any, case: Case, arguments: dict[str, Any], outcome: Outcome
+    task: ProbeTask, answer: Any, case: Case, arguments: dict[str, Any], outcome: Outcome
 ) -> None:
     """Note what a task's own way to ask brings back."""
-    assert task.ask is not None
     before = {name: _kept(value) for name, value in arguments.items()}
     try:
         found = task.ask(answer, case, arguments)

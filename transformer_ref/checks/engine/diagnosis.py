@@ -15,6 +15,7 @@ import numpy as np
 from transformer_ref.checks.authoring.general_mistakes import GENERAL
 from transformer_ref.checks.engine.comparing import MATCH_SLACK, same
 from transformer_ref.checks.engine.exam import Exam, read_all
+from transformer_ref.checks.engine.faults import learns_too_much
 from transformer_ref.checks.task import Misconception, Outcome
 
 # Scores that a mask has put this low are the same as minus infinity.
@@ -132,7 +133,7 @@ def _same_mistake(
 
     def traits(outcome: Outcome) -> tuple[object, ...]:
         complete = outcome.gradients.keys() >= expected.gradients.keys()
-        learns = exam.task.nothing_to_learn and bool(outcome.trainable)
+        learns = learns_too_much(exam.task, outcome)
         return outcome.dtypes, bool(outcome.changed), complete, learns
 
     if traits(their) == traits(expected) and equal(their.gradients, expected.gradients):

@@ -18,7 +18,7 @@ import torch
 
 from transformer_ref.checks.engine.asking import run_case
 from transformer_ref.checks.registry import find_task
-from transformer_ref.checks.task import Case, Misconception, Outcome, Task
+from transformer_ref.checks.task import Case, Misconception, Outcome, ProbeTask, Task
 
 
 class Exam:
@@ -83,7 +83,7 @@ class _Read(Outcome):
 
 def _read(task: Task, case: Case, outcome: Outcome) -> Outcome:
     """Find in an outcome what its task compares; no change where that is the values themselves."""
-    if task.find is None or outcome.fault or isinstance(outcome, _Read):
+    if not isinstance(task, ProbeTask) or outcome.fault or isinstance(outcome, _Read):
         return outcome
     try:
         read = _Read(values={task.returns[0]: task.find(case, outcome)})
@@ -103,7 +103,7 @@ def read_all(exam: Exam, outcomes: list[Outcome]) -> list[Outcome]:
     Returns:
         the outcomes, the same ones where the values themselves are compared.
     """
-    if exam.task.find is None:
+    if not isinstance(exam.task, ProbeTask):
         return outcomes
     return [_read(exam.task, *each) for each in zip(exam.cases, outcomes, strict=False)]
 

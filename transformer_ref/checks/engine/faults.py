@@ -20,7 +20,7 @@ from transformer_ref.checks.engine.comparing import (
     same,
 )
 from transformer_ref.checks.engine.exam import Exam, read_all
-from transformer_ref.checks.task import Case, Outcome, Task
+from transformer_ref.checks.task import Case, FunctionTask, ModuleTask, Outcome, Task
 
 
 def find_fault(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
@@ -55,7 +55,7 @@ def fault_of_result(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
     if reason:
         return reason
     # In some cases only: the rest is worth its points.
-    if case.cotangent is not None and exam.task.nothing_to_learn and outcome.trainable:
+    if case.cotangent is not None and learns_too_much(exam.task, outcome):
         return f"training would change `{outcome.trainable[0]}`, which is a parameter of the module"
     for said in exam.task.properties:
         reason = said(case, {**outcome.values, **outcome.left, **outcome.noted}) or ""
@@ -64,6 +64,19 @@ def fault_of_result(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
     if not _repeats(exam, case, outcome, outcomes):
         return case.same_because
     return _wrong_values(exam.task.returns, outcome.values, expected.values, tolerance)
+
+
+def learns_too_much(task: Task, outcome: Outcome) -> bool:
+    """Say whether training would change a module that has nothing to learn.
+
+    Args:
+        task: the task.
+        outcome: of its answer in any case.
+
+    Returns:
+        False for what is no module, and where there is something to learn.
+    """
+    return isinstance(task, ModuleTask) and task.nothing_to_learn and bool(outcome.trainable)
 
 
 def _fault_beside(exam: Exam, number: int, outcomes: list[Outcome]) -> str:
@@ -98,9 +111,10 @@ def _wrong_form(task: Task, name: str, case: Case, outcome: Outcome, expected: O
         return f"`{name}` is missing"
     if received.shape != right.shape:
         return f"`{name}`: expected shape {right.shape}, received {received.shape}"
-    if task.any_float and not outcome.dtypes[name].startswith(("float", "bfloat")):
+    any_float = isinstance(task, FunctionTask) and task.any_float
+    if any_float and not outcome.dtypes[name].startswith(("float", "bfloat")):
         return f"`{name}`: expected a floating dtype, received {outcome.dtypes[name]}"
-    if not task.any_float and outcome.dtypes[name] != expected.dtypes[name]:
+    if not any_float and outcome.dtypes[name] != expected.dtypes[name]:
         kept = " as in the input" if _has_floats(case) else ""
         return (
             f"`{name}`: expected dtype {expected.dtypes[name]}{kept}, "

@@ -6,7 +6,7 @@ read, and from the ways in which tests are known to be fooled.
 
 from __future__ import annotations
 
-from transformer_ref.checks.task import Task
+from transformer_ref.checks.task import FunctionTask, ModuleTask, Task
 from transformer_ref.checks.tasks.attention import answers, mistakes
 from transformer_ref.checks.tasks.attention.cases import (
     LOWEST,
@@ -37,21 +37,20 @@ EVERYWHERE = (
 )
 SEEN = f"Every query may see at least one key. Scores go down to {LOWEST:,.0f}."
 TASKS: tuple[Task, ...] = (
-    Task(
+    FunctionTask(
         key="attention.attention_scores",
         stub="attention_scores(query, key)",
         contract=(
             "query (..., T, K) and key (..., S, K), any leading axes; returns (..., T, S): "
             f"q k^T / sqrt(K). {EVERYWHERE}"
         ),
-        kind="function",
         returns=("scores",),
         reference=answers.attention_scores,
         cases=score_cases,
         forbidden=(*FUSED, "transformer_ref.attention.attention_scores"),
         misconceptions=mistakes.SCORES,
     ),
-    Task(
+    FunctionTask(
         key="attention.scaled_dot_product_attention",
         stub="scaled_dot_product_attention(query, key, value, mask=None)",
         contract=(
@@ -59,7 +58,6 @@ TASKS: tuple[Task, ...] = (
             "(..., T, S), True = may attend; returns (output (..., T, V), weights (..., T, S)). "
             f"{SEEN} {EVERYWHERE}"
         ),
-        kind="function",
         returns=("output", "weights"),
         reference=answers.scaled_dot_product_attention,
         cases=attend_cases,
@@ -67,32 +65,30 @@ TASKS: tuple[Task, ...] = (
         forbidden=(*FUSED, "transformer_ref.attention.scaled_dot_product_attention"),
         misconceptions=mistakes.ATTENTION,
     ),
-    Task(
+    FunctionTask(
         key="attention.split_heads",
         stub="split_heads(x, num_heads)",
         contract=(
             "x (B, T, D), num_heads divides D; returns (B, H, T, K), head h holding the features "
             f"h*K to (h+1)*K - 1 of every token. A view or a copy. {EVERYWHERE}"
         ),
-        kind="function",
         returns=("heads",),
         reference=answers.split_heads,
         cases=split_cases,
         forbidden=(*FUSED, "transformer_ref.attention.split_heads"),
         misconceptions=mistakes.SPLIT,
     ),
-    Task(
+    FunctionTask(
         key="attention.merge_heads",
         stub="merge_heads(x)",
         contract=f"x (B, H, T, K); returns (B, T, D), which undoes split_heads. {EVERYWHERE}",
-        kind="function",
         returns=("merged",),
         reference=answers.merge_heads,
         cases=merge_cases,
         forbidden=(*FUSED, "transformer_ref.attention.merge_heads"),
         misconceptions=mistakes.MERGE,
     ),
-    Task(
+    ModuleTask(
         key="attention.MultiHeadAttention",
         stub="class MultiHeadAttention(d_model, num_heads): forward(query, key, value, mask=None)",
         contract=(
@@ -101,14 +97,13 @@ TASKS: tuple[Task, ...] = (
             "True = may attend; returns (B, T, D). Judged in eval mode with weights copied in by "
             f"name. {SEEN} {EVERYWHERE}"
         ),
-        kind="class",
         returns=("output",),
         reference=answers.MultiHeadAttention,
         cases=module_cases,
         forbidden=(*FUSED, "transformer_ref.attention.MultiHeadAttention"),
         misconceptions=mistakes.MULTI_HEAD,
     ),
-    Task(
+    FunctionTask(
         key="attention.find_the_bug",
         stub="multi_head_attention(query, key, value, num_heads, mask=None)",
         contract=(
@@ -116,7 +111,6 @@ TASKS: tuple[Task, ...] = (
             "mask boolean, broadcasts to (B, H, T, S), True = may attend; returns (B, T, D), the "
             f"heads side by side. {SEEN} {EVERYWHERE}"
         ),
-        kind="function",
         returns=("output",),
         reference=answers.multi_head_attention,
         cases=bug_cases,

@@ -7,7 +7,7 @@ off than that.
 from __future__ import annotations
 
 from transformer_ref import layers as package
-from transformer_ref.checks.task import Task
+from transformer_ref.checks.task import FunctionTask, ModuleTask, Task
 from transformer_ref.checks.tasks.blocks import mistakes
 from transformer_ref.checks.tasks.blocks.answers import (
     CrossAttentionBlock,
@@ -53,7 +53,7 @@ KINDS = (
     "dropout, LayerNorm with eps 1e-5"
 )
 TASKS: tuple[Task, ...] = (
-    Task(
+    FunctionTask(
         key="blocks.layer_norm",
         stub="layer_norm(x, weight, bias, eps)",
         contract=(
@@ -61,7 +61,6 @@ TASKS: tuple[Task, ...] = (
             "sqrt(variance + eps) * weight + bias, mean and variance over the D features of each "
             f"token, the variance with the divisor D. {EVERYWHERE}"
         ),
-        kind="function",
         returns=("output",),
         reference=layer_norm,
         cases=norm_cases,
@@ -69,7 +68,7 @@ TASKS: tuple[Task, ...] = (
         forbidden=(*NORMS, f"{HERE}.layer_norm"),
         misconceptions=mistakes.LAYER_NORM,
     ),
-    Task(
+    ModuleTask(
         key="blocks.FeedForward",
         stub="class FeedForward(d_model, d_ff): forward(x)",
         contract=(
@@ -77,14 +76,13 @@ TASKS: tuple[Task, ...] = (
             "with bias; x (B, T, D); returns (B, T, D): linear2(max(0, linear1(x))), no dropout. "
             f"{COPIED}"
         ),
-        kind="class",
         returns=("output",),
         reference=package.FeedForward,
         cases=feed_forward_cases,
         forbidden=(*WHOLE, f"{LAYERS}.FeedForward"),
         misconceptions=mistakes.FEED_FORWARD,
     ),
-    Task(
+    ModuleTask(
         key="blocks.EncoderLayer",
         stub='class EncoderLayer(d_model, num_heads, d_ff, norm="post"): forward(x, mask=None)',
         contract=(
@@ -93,7 +91,6 @@ TASKS: tuple[Task, ...] = (
             f"(B, H, S, S); returns (B, S, D): self-attention with norm1, then the feed-forward "
             f"network with norm2. {KINDS}. {ONE_SEEN} {COPIED}"
         ),
-        kind="class",
         returns=("output",),
         reference=package.EncoderLayer,
         cases=encoder_cases,
@@ -102,7 +99,7 @@ TASKS: tuple[Task, ...] = (
         misconceptions=mistakes.ENCODER_LAYER,
         tolerances=LAYER_TOLERANCE,
     ),
-    Task(
+    ModuleTask(
         key="blocks.DecoderLayer",
         stub=(
             'class DecoderLayer(d_model, num_heads, d_ff, norm="post"): '
@@ -116,7 +113,6 @@ TASKS: tuple[Task, ...] = (
             f"memory with norm2, the feed-forward network with norm3. {KINDS}; the memory is not "
             f"normed. {ONE_SEEN} {COPIED}"
         ),
-        kind="class",
         returns=("output",),
         reference=package.DecoderLayer,
         cases=decoder_cases,
@@ -126,7 +122,7 @@ TASKS: tuple[Task, ...] = (
         misconceptions=mistakes.DECODER_LAYER,
         tolerances=LAYER_TOLERANCE,
     ),
-    Task(
+    FunctionTask(
         key="blocks.count_parameters",
         stub="count_parameters(d_model, d_ff, num_layers, vocab_size)",
         contract=(
@@ -136,7 +132,6 @@ TASKS: tuple[Task, ...] = (
             "norms a layer of the encoder and 3 a layer of the decoder, no norm after the stacks, "
             "sinusoidal positions. 63,082,496 for the base model with V = 37,000."
         ),
-        kind="function",
         returns=("count",),
         reference=count_parameters,
         cases=count_cases,
@@ -144,7 +139,7 @@ TASKS: tuple[Task, ...] = (
         misconceptions=mistakes.COUNT,
         form=int,
     ),
-    Task(
+    FunctionTask(
         key="blocks.find_the_bug",
         stub="add_and_norm(x, change, weight, bias, eps)",
         contract=(
@@ -152,7 +147,6 @@ TASKS: tuple[Task, ...] = (
             "LayerNorm of x + change over the D features of each token, variance with the divisor "
             f"D, eps inside the root. {EVERYWHERE}"
         ),
-        kind="function",
         returns=("output",),
         reference=add_and_norm,
         cases=add_cases,
@@ -160,7 +154,7 @@ TASKS: tuple[Task, ...] = (
         forbidden=(*NORMS, f"{HERE}.layer_norm", f"{HERE}.add_and_norm"),
         misconceptions=mistakes.ADD_AND_NORM,
     ),
-    Task(
+    ModuleTask(
         key="blocks.find_the_second_bug",
         stub="class CrossAttentionBlock(d_model, num_heads): forward(x, memory, memory_mask=None)",
         contract=(
@@ -169,7 +163,6 @@ TASKS: tuple[Task, ...] = (
             "may attend; returns (B, T, D): norm(x + what x finds in the memory). "
             f"{ONE_SEEN} {COPIED}"
         ),
-        kind="class",
         returns=("output",),
         reference=CrossAttentionBlock,
         cases=block_cases,

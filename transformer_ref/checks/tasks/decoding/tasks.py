@@ -7,7 +7,7 @@ from typing import Any
 from transformer_ref import decoding
 from transformer_ref.checks.authoring.made_arguments import TOKEN_FUNCTION
 from transformer_ref.checks.engine.asking import ReturnedError, describe
-from transformer_ref.checks.task import Task
+from transformer_ref.checks.task import FunctionTask, Task
 from transformer_ref.checks.tasks.attention.tasks import FUSED
 from transformer_ref.checks.tasks.decoding import mistakes
 from transformer_ref.checks.tasks.decoding.answers import (
@@ -64,7 +64,7 @@ MODULE = "transformer_ref.decoding"
 HERE = "transformer_ref.checks.decoding"
 LISTED = "ids are a list of int and next_logits(ids) gives (V,)"
 TASKS: tuple[Task, ...] = (
-    Task(
+    FunctionTask(
         key="decoding.greedy_decode",
         stub="greedy_decode(next_logits, bos_id, eos_id, max_len)",
         contract=(
@@ -72,7 +72,6 @@ TASKS: tuple[Task, ...] = (
             "far, again and again. It ends with eos_id if that came, and has at most max_len "
             "entries in all."
         ),
-        kind="function",
         returns=("ids",),
         reference=greedy_decode,
         cases=greedy_cases,
@@ -86,7 +85,7 @@ TASKS: tuple[Task, ...] = (
         form=list[int],
         makers={"next_logits": TOKEN_FUNCTION},
     ),
-    Task(
+    FunctionTask(
         key="decoding.filter_logits",
         stub="filter_logits(logits, top_k=None, top_p=None)",
         contract=(
@@ -97,7 +96,6 @@ TASKS: tuple[Task, ...] = (
             "too, so that one stays at least. None leaves nothing out. Ties are not tried. The "
             "argument is not changed."
         ),
-        kind="function",
         returns=("filtered",),
         reference=decoding.filter_logits,
         cases=filter_cases,
@@ -105,7 +103,7 @@ TASKS: tuple[Task, ...] = (
         forbidden=(f"{MODULE}.filter_logits",),
         misconceptions=mistakes.FILTER,
     ),
-    Task(
+    FunctionTask(
         key="decoding.beam_search",
         stub=(
             "beam_search(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0)"
@@ -118,7 +116,6 @@ TASKS: tuple[Task, ...] = (
             "** length_penalty over ended and unfinished ones, n the tokens after bos, eos "
             "counted. Tried with beams that hold all sequences, and on garden paths."
         ),
-        kind="function",
         returns=("ids",),
         reference=beam_search,
         cases=beam_cases,
@@ -128,7 +125,7 @@ TASKS: tuple[Task, ...] = (
         form=list[int],
         makers={"next_log_probs": TOKEN_FUNCTION},
     ),
-    Task(
+    FunctionTask(
         key="decoding.cached_attention",
         stub="cached_attention(query, key, value, cache)",
         contract=(
@@ -138,7 +135,6 @@ TASKS: tuple[Task, ...] = (
             "sqrt(K), and the new pair (B, H, S + 1, K), oldest first. Nothing that came is "
             "changed. Results keep the dtype and the device."
         ),
-        kind="function",
         returns=("output", "keys", "values"),
         reference=cached_attention,
         cases=cache_cases,
@@ -148,7 +144,7 @@ TASKS: tuple[Task, ...] = (
         observe=output_and_pair,
         makers={"cache": CACHE},
     ),
-    Task(
+    FunctionTask(
         key="decoding.find_the_bug",
         stub="continue_prompt(next_logits, prompt, eos_id, max_len)",
         contract=(
@@ -157,7 +153,6 @@ TASKS: tuple[Task, ...] = (
             "came, and has at most max_len entries in all. The prompt is not changed, shorter than "
             "max_len, and has no eos_id in it."
         ),
-        kind="function",
         returns=("ids",),
         reference=continue_prompt,
         cases=prompt_cases,
@@ -167,7 +162,7 @@ TASKS: tuple[Task, ...] = (
         form=list[int],
         makers={"next_logits": TOKEN_FUNCTION},
     ),
-    Task(
+    FunctionTask(
         key="decoding.find_another_bug",
         stub="continue_all(next_logits, prompts, eos_id, max_len)",
         contract=(
@@ -176,7 +171,6 @@ TASKS: tuple[Task, ...] = (
             "so far. A row ends with eos_id if that came, and has at most max_len entries; the "
             "rows need not be of one length. The prompts are not changed."
         ),
-        kind="function",
         returns=("rows",),
         reference=continue_all,
         cases=batch_cases,

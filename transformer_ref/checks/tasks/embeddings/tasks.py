@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_ref.checks.engine.asking import ReturnedError, describe
-from transformer_ref.checks.task import Task
+from transformer_ref.checks.task import FunctionTask, Task
 from transformer_ref.checks.tasks.embeddings import mistakes
 from transformer_ref.checks.tasks.embeddings.answers import (
     cbow_examples,
@@ -88,7 +88,7 @@ WINDOW = (
     "centre, to the left and to the right, the same for each centre."
 )
 TASKS: tuple[Task, ...] = (
-    Task(
+    FunctionTask(
         key="embeddings.one_hot",
         stub="one_hot(ids, vocab_size)",
         contract=(
@@ -96,7 +96,6 @@ TASKS: tuple[Task, ...] = (
             "float32 of shape (*ids.shape, V) on the device of ids: 1 at the place of the id, 0 "
             "elsewhere. The arguments are not changed."
         ),
-        kind="function",
         returns=("one_hot",),
         reference=one_hot,
         cases=one_hot_cases,
@@ -104,21 +103,20 @@ TASKS: tuple[Task, ...] = (
         forbidden=("torch.nn.functional.one_hot", f"{HERE}.one_hot"),
         misconceptions=mistakes.ONE_HOT,
     ),
-    Task(
+    FunctionTask(
         key="embeddings.embed",
         stub="embed(ids, weight)",
         contract=(
             "ids: int64 with at least one axis, values from 0 to V - 1; weight (V, D); returns "
             f"(*ids.shape, D): row ids[...] of weight, times sqrt(D). {EVERYWHERE}"
         ),
-        kind="function",
         returns=("embedded",),
         reference=embed,
         cases=embed_cases,
         forbidden=(f"{HERE}.embed", "transformer_ref.embeddings.TokenEmbedding"),
         misconceptions=mistakes.EMBED,
     ),
-    Task(
+    FunctionTask(
         key="embeddings.skipgram_pairs",
         stub="skipgram_pairs(ids, window)",
         contract=(
@@ -126,7 +124,6 @@ TASKS: tuple[Task, ...] = (
             "window places away from the centre and not at its place. By the place of the centre; "
             "the contexts of one centre from left to right. The arguments are not changed."
         ),
-        kind="function",
         returns=("pairs",),
         form=list[tuple[int, int]],
         observe=entries_as_tuples,
@@ -135,7 +132,7 @@ TASKS: tuple[Task, ...] = (
         forbidden=(f"{HERE}.skipgram_pairs",),
         misconceptions=mistakes.SKIPGRAM,
     ),
-    Task(
+    FunctionTask(
         key="embeddings.cbow_examples",
         stub="cbow_examples(ids, window)",
         contract=(
@@ -144,7 +141,6 @@ TASKS: tuple[Task, ...] = (
             "right, without the centre; at the edges it is shorter. A centre without any context "
             "is left out. The arguments are not changed."
         ),
-        kind="function",
         returns=("examples",),
         form=list[tuple[list[int], int]],
         observe=entries_as_tuples,
@@ -153,7 +149,7 @@ TASKS: tuple[Task, ...] = (
         forbidden=(f"{HERE}.cbow_examples",),
         misconceptions=mistakes.CBOW,
     ),
-    Task(
+    FunctionTask(
         key="embeddings.negative_sampling_loss",
         stub="negative_sampling_loss(center, positive, negatives)",
         contract=(
@@ -162,7 +158,6 @@ TASKS: tuple[Task, ...] = (
             "then the mean over the batch. Finite, with finite gradients, for products of +-200. "
             f"{EVERYWHERE}"
         ),
-        kind="function",
         returns=("loss",),
         reference=negative_sampling_loss,
         cases=loss_cases,
@@ -170,7 +165,7 @@ TASKS: tuple[Task, ...] = (
         forbidden=("transformer_ref.word2vec.negative_sampling_loss",),
         misconceptions=mistakes.LOSS,
     ),
-    Task(
+    FunctionTask(
         key="embeddings.nearest_neighbours",
         stub="nearest_neighbours(weight, token_id, k)",
         contract=(
@@ -179,7 +174,6 @@ TASKS: tuple[Task, ...] = (
             "them, the nearest first. Equal cosines and rows of zeros are not tried. The "
             "arguments are not changed."
         ),
-        kind="function",
         returns=("ids",),
         form=list[int],
         reference=nearest_neighbours,
@@ -188,21 +182,20 @@ TASKS: tuple[Task, ...] = (
         forbidden=("transformer_ref.word2vec.nearest_neighbours",),
         misconceptions=mistakes.NEIGHBOURS,
     ),
-    Task(
+    FunctionTask(
         key="embeddings.tied_logits",
         stub="tied_logits(hidden, weight)",
         contract=(
             "hidden (B, T, D), weight (V, D), the matrix of the embedding; returns (B, T, V): "
             f"hidden @ weight^T, without a scale, a bias or a softmax. {EVERYWHERE}"
         ),
-        kind="function",
         returns=("logits",),
         reference=tied_logits,
         cases=tied_cases,
         forbidden=("transformer_ref.embeddings.tied_logits",),
         misconceptions=mistakes.TIED,
     ),
-    Task(
+    FunctionTask(
         key="embeddings.embedding_from_pretrained",
         stub="embedding_from_pretrained(vectors, trainable, pad_id)",
         contract=(
@@ -213,7 +206,6 @@ TASKS: tuple[Task, ...] = (
             "not judged. Judged on all its rows, before and after a step that makes each number "
             "that is trained 1 smaller."
         ),
-        kind="function",
         returns=("rows", "rows_after_a_step"),
         observe=rows_and_a_step,
         reference=embedding_from_pretrained,
@@ -221,7 +213,7 @@ TASKS: tuple[Task, ...] = (
         forbidden=("transformer_ref.embeddings.embedding_from_pretrained",),
         misconceptions=mistakes.PRETRAINED,
     ),
-    Task(
+    FunctionTask(
         key="embeddings.find_the_bug",
         stub="language_model(ids, weight, positions)",
         contract=(
@@ -230,7 +222,6 @@ TASKS: tuple[Task, ...] = (
             "and without parameters, of sqrt(D) E[ids] + positions. "
             f"{EVERYWHERE}"
         ),
-        kind="function",
         returns=("logits",),
         reference=language_model,
         cases=bug_cases,

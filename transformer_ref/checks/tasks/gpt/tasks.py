@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transformer_ref.checks.task import Task
+from transformer_ref.checks.task import FunctionTask, ProbeTask, Task
 from transformer_ref.checks.tasks.gpt import mistakes
 from transformer_ref.checks.tasks.gpt.answers import (
     GPT,
@@ -50,7 +50,7 @@ WHOLE = (
 CALLABLE = "model is a callable from ids (B, T) int64 to logits (B, T, V)"
 KEPT = "The arguments are not changed."
 TASKS: tuple[Task, ...] = (
-    Task(
+    FunctionTask(
         key="gpt.cnn_receptive_field",
         stub="cnn_receptive_field(kernel_size, num_layers, dilation=1)",
         contract=(
@@ -59,7 +59,6 @@ TASKS: tuple[Task, ...] = (
             "lie between the first and the last one that an output depends on, both counted. All "
             "three are at least 1."
         ),
-        kind="function",
         returns=("size",),
         reference=cnn_receptive_field,
         cases=field_cases,
@@ -68,7 +67,7 @@ TASKS: tuple[Task, ...] = (
         misconceptions=mistakes.FIELD,
         form=int,
     ),
-    Task(
+    FunctionTask(
         key="gpt.lm_batch",
         stub="lm_batch(ids, block_size, starts)",
         contract=(
@@ -77,7 +76,6 @@ TASKS: tuple[Task, ...] = (
             "b of the inputs is the block_size ids from starts[b] on, and the labels are the ids "
             f"one later. Views or copies. {KEPT}"
         ),
-        kind="function",
         returns=("inputs", "labels"),
         reference=lm_batch,
         cases=lm_batch_cases,
@@ -85,7 +83,7 @@ TASKS: tuple[Task, ...] = (
         forbidden=(f"{HERE}.lm_batch",),
         misconceptions=mistakes.BATCH,
     ),
-    Task(
+    ProbeTask(
         key="gpt.GPT",
         stub=("class GPT(vocab_size, d_model, num_heads, d_ff, num_layers, max_len): forward(ids)"),
         contract=(
@@ -99,7 +97,6 @@ TASKS: tuple[Task, ...] = (
             "the parameters; gradients reach every parameter that the logits depend on. num_heads "
             "divides d_model, which is even."
         ),
-        kind="class",
         returns=("found",),
         reference=GPT,
         cases=gpt_cases,
@@ -110,7 +107,7 @@ TASKS: tuple[Task, ...] = (
         ask=ask_gpt,
         find=find_gpt,
     ),
-    Task(
+    FunctionTask(
         key="gpt.generate",
         stub="generate(model, ids, max_new_tokens)",
         contract=(
@@ -118,7 +115,6 @@ TASKS: tuple[Task, ...] = (
             "max_new_tokens) int64: each row goes on with its likeliest next token after all "
             f"tokens so far, again and again. Ties are not tried. {KEPT}"
         ),
-        kind="function",
         returns=("ids",),
         reference=generate,
         cases=generate_cases,
@@ -127,7 +123,7 @@ TASKS: tuple[Task, ...] = (
         misconceptions=mistakes.GENERATE,
         makers={"model": MODEL},
     ),
-    Task(
+    FunctionTask(
         key="gpt.find_the_bug",
         stub="lm_loss(model, ids)",
         contract=(
@@ -135,7 +131,6 @@ TASKS: tuple[Task, ...] = (
             "tensor: the cross-entropy of ids[:, 1:] under model(ids[:, :-1]), averaged over all "
             f"of them. Gradients reach the model. {KEPT}"
         ),
-        kind="function",
         returns=("loss",),
         reference=lm_loss,
         cases=lm_loss_cases,
@@ -143,7 +138,7 @@ TASKS: tuple[Task, ...] = (
         misconceptions=mistakes.LOSS,
         makers={"model": MODEL},
     ),
-    Task(
+    FunctionTask(
         key="gpt.find_another_bug",
         stub="generate_long(model, ids, max_new_tokens, max_len)",
         contract=(
@@ -152,7 +147,6 @@ TASKS: tuple[Task, ...] = (
             "its last max_len tokens, all of them where there are no more, again and again. Ties "
             f"are not tried. {KEPT}"
         ),
-        kind="function",
         returns=("ids",),
         reference=generate_long,
         cases=window_cases,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transformer_ref.checks.task import Task
+from transformer_ref.checks.task import FunctionTask, Task
 from transformer_ref.checks.tasks.attention.tasks import FUSED
 from transformer_ref.checks.tasks.masking import answers, mistakes
 from transformer_ref.checks.tasks.masking.cases import (
@@ -23,7 +23,7 @@ from transformer_ref.checks.tasks.masking.properties import (
 MODULE = "transformer_ref.masks"
 TRUE = "True = may attend"
 TASKS: tuple[Task, ...] = (
-    Task(
+    FunctionTask(
         key="masking.padding_mask",
         stub="padding_mask(ids, pad_id)",
         contract=(
@@ -31,7 +31,6 @@ TASKS: tuple[Task, ...] = (
             "at the end, in front or inside, True elsewhere. On the device of ids, which are not "
             "changed."
         ),
-        kind="function",
         returns=("mask",),
         reference=answers.padding_mask,
         cases=ids_cases,
@@ -39,14 +38,13 @@ TASKS: tuple[Task, ...] = (
         forbidden=(f"{MODULE}.padding_mask",),
         misconceptions=mistakes.PADDING,
     ),
-    Task(
+    FunctionTask(
         key="masking.causal_mask",
         stub="causal_mask(length, device=None)",
         contract=(
             f"length T from 1 up; returns (1, 1, T, T) bool, {TRUE}: query t sees keys 0 .. t. "
             'On `device`, a name such as "cuda" or "meta"; None is the default device.'
         ),
-        kind="function",
         returns=("mask",),
         reference=answers.causal_mask,
         cases=causal_cases,
@@ -54,7 +52,7 @@ TASKS: tuple[Task, ...] = (
         forbidden=(f"{MODULE}.causal_mask",),
         misconceptions=mistakes.CAUSAL,
     ),
-    Task(
+    FunctionTask(
         key="masking.target_mask",
         stub="target_mask(ids, pad_id)",
         contract=(
@@ -62,7 +60,6 @@ TASKS: tuple[Task, ...] = (
             "are not padding. Padding is hidden as a key only. On the device of ids, which are "
             "not changed."
         ),
-        kind="function",
         returns=("mask",),
         reference=answers.target_mask,
         cases=ids_cases,
@@ -70,7 +67,7 @@ TASKS: tuple[Task, ...] = (
         forbidden=(f"{MODULE}.target_mask",),
         misconceptions=mistakes.TARGET,
     ),
-    Task(
+    FunctionTask(
         key="masking.masked_softmax",
         stub="masked_softmax(scores, mask)",
         contract=(
@@ -80,7 +77,6 @@ TASKS: tuple[Task, ...] = (
             "no NaN is in the values or in the gradient. Scores may be far from 0, the hidden ones "
             "too: they go down to -30,000. The arguments are not changed."
         ),
-        kind="function",
         returns=("weights",),
         reference=answers.masked_softmax,
         cases=softmax_cases,
@@ -89,7 +85,7 @@ TASKS: tuple[Task, ...] = (
         misconceptions=mistakes.SOFTMAX,
         tolerances={**FULL, **HALF},
     ),
-    Task(
+    FunctionTask(
         key="masking.find_the_bug",
         stub="causal_attention(query, key, value, ids, pad_id)",
         contract=(
@@ -99,7 +95,6 @@ TASKS: tuple[Task, ...] = (
             'that is not the default one; tried with "meta", whose tensors have no numbers to '
             "read. The arguments are not changed. Gradients reach query, key and value."
         ),
-        kind="function",
         returns=("output",),
         reference=answers.causal_attention,
         cases=bug_cases,
@@ -110,7 +105,7 @@ TASKS: tuple[Task, ...] = (
         ),
         misconceptions=mistakes.BUG,
     ),
-    Task(
+    FunctionTask(
         key="masking.find_another_bug",
         stub="masked_attention(query, key, value, mask)",
         contract=(
@@ -120,7 +115,6 @@ TASKS: tuple[Task, ...] = (
             "gradients. Scores go down to -30,000. The arguments are not changed. Gradients reach "
             "query, key and value."
         ),
-        kind="function",
         returns=("output",),
         reference=answers.masked_attention,
         cases=fill_cases,

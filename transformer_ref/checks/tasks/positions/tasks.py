@@ -6,7 +6,7 @@ Tables are therefore judged to 1e-3, which no misconception comes near.
 
 from __future__ import annotations
 
-from transformer_ref.checks.task import Task
+from transformer_ref.checks.task import FunctionTask, ModuleTask, Task
 from transformer_ref.checks.tasks.positions import answers, mistakes
 from transformer_ref.checks.tasks.positions.cases import (
     bug_cases,
@@ -29,13 +29,12 @@ TABLE_TOLERANCE = {"float32": (0.0, 1e-3)}
 MODULE = "transformer_ref.positions"
 FLOATS = "float32 or float64"
 TASKS: tuple[Task, ...] = (
-    Task(
+    FunctionTask(
         key="positions.frequencies",
         stub="frequencies(d_model)",
         contract=(
             f"d_model D, even; returns (D/2,): 10000^(-2i/D) for i = 0 .. D/2 - 1, in {FLOATS}."
         ),
-        kind="function",
         returns=("frequencies",),
         reference=answers.frequencies,
         cases=frequency_cases,
@@ -45,7 +44,7 @@ TASKS: tuple[Task, ...] = (
         tolerances={"float32": (1e-5, 1e-9)},
         any_float=True,
     ),
-    Task(
+    FunctionTask(
         key="positions.sinusoidal_encoding",
         stub="sinusoidal_encoding(num_positions, d_model)",
         contract=(
@@ -53,7 +52,6 @@ TASKS: tuple[Task, ...] = (
             "column 2i + 1 is cos(pos * w_i), w_i = 10000^(-2i/D), positions from 0. Judged to "
             "1e-3, so that angles in float32 pass."
         ),
-        kind="function",
         returns=("encoding",),
         reference=answers.sinusoidal_encoding,
         cases=table_cases,
@@ -62,14 +60,13 @@ TASKS: tuple[Task, ...] = (
         misconceptions=mistakes.TABLE,
         tolerances=TABLE_TOLERANCE,
     ),
-    Task(
+    FunctionTask(
         key="positions.shift_matrix",
         stub="shift_matrix(offset, d_model)",
         contract=(
             "offset k, any integer; d_model D, even; returns (D, D): M_k with "
             f"PE(p + k) = M_k @ PE(p) for column vectors at every p, in {FLOATS}. Judged to 1e-3."
         ),
-        kind="function",
         returns=("matrix",),
         reference=answers.shift_matrix,
         cases=shift_cases,
@@ -79,7 +76,7 @@ TASKS: tuple[Task, ...] = (
         tolerances=TABLE_TOLERANCE,
         any_float=True,
     ),
-    Task(
+    ModuleTask(
         key="positions.PositionalEncoding",
         stub="class PositionalEncoding(d_model, max_len, dropout): forward(x)",
         contract=(
@@ -88,7 +85,6 @@ TASKS: tuple[Task, ...] = (
             "trainable parameter. Judged in eval mode, the dropout in training mode too. The "
             "argument is not changed. Gradients reach x."
         ),
-        kind="class",
         returns=("output",),
         reference=answers.PositionalEncoding,
         cases=module_cases,
@@ -102,7 +98,7 @@ TASKS: tuple[Task, ...] = (
         },
         nothing_to_learn=True,
     ),
-    Task(
+    FunctionTask(
         key="positions.find_the_bug",
         stub="encode_positions(positions, d_model)",
         contract=(
@@ -110,7 +106,6 @@ TASKS: tuple[Task, ...] = (
             "feature 2i is sin(pos * w_i), feature 2i + 1 is cos(pos * w_i), w_i = 10000^(-2i/D). "
             "Judged to 1e-3. The result is on the device of the positions, which are not changed."
         ),
-        kind="function",
         returns=("encoding",),
         reference=answers.encode_positions_in_float64,
         answer=answers.encode_positions,

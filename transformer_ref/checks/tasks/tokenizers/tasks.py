@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from transformer_ref.checks.task import Task
+from transformer_ref.checks.task import FunctionTask, Task
 from transformer_ref.checks.tasks.tokenizers import mistakes
 from transformer_ref.checks.tasks.tokenizers.answers import (
     bpe_encode,
@@ -38,7 +38,7 @@ HERE = "transformer_ref.checks.tokenizers"
 THERE = "transformer_ref.tokenizers"
 UNCHANGED = "The arguments are not changed."
 TASKS: tuple[Task, ...] = (
-    Task(
+    FunctionTask(
         key="tokenizers.word_tokenize",
         stub="word_tokenize(text)",
         contract=(
@@ -46,7 +46,6 @@ TASKS: tuple[Task, ...] = (
             "letters and digits (str.isalnum) or one single other character that is not white "
             "space. Case is kept. '_' and combining accents are not tried."
         ),
-        kind="function",
         returns=("tokens",),
         form=list[str],
         reference=word_tokenize,
@@ -55,7 +54,7 @@ TASKS: tuple[Task, ...] = (
         forbidden=(f"{HERE}.word_tokenize", f"{THERE}.Tokenizer.tokenize"),
         misconceptions=mistakes.WORDS,
     ),
-    Task(
+    FunctionTask(
         key="tokenizers.build_vocab",
         stub="build_vocab(tokens, min_freq, specials)",
         contract=(
@@ -64,7 +63,6 @@ TASKS: tuple[Task, ...] = (
             "least min_freq times, by falling frequency, ties alphabetical as sorted() has it. "
             f"Ids count from 0. A special found in the text keeps its id. {UNCHANGED}"
         ),
-        kind="function",
         returns=("vocab",),
         form=dict[str, int],
         reference=build_vocab,
@@ -77,7 +75,7 @@ TASKS: tuple[Task, ...] = (
         ),
         misconceptions=mistakes.VOCAB,
     ),
-    Task(
+    FunctionTask(
         key="tokenizers.encode_tokens",
         stub="encode_tokens(tokens, vocab, unk)",
         contract=(
@@ -85,7 +83,6 @@ TASKS: tuple[Task, ...] = (
             f"returns a list of int: one id a token, that of unk for a token not in vocab. "
             f"{UNCHANGED}"
         ),
-        kind="function",
         returns=("ids",),
         form=list[int],
         reference=encode_tokens,
@@ -99,7 +96,7 @@ TASKS: tuple[Task, ...] = (
         ),
         misconceptions=mistakes.ENCODE,
     ),
-    Task(
+    FunctionTask(
         key="tokenizers.count_pairs",
         stub="count_pairs(words)",
         contract=(
@@ -108,7 +105,6 @@ TASKS: tuple[Task, ...] = (
             "comes: weighted by the word's count, overlaps counted ('aaa' has two 'aa'). "
             f"{UNCHANGED}"
         ),
-        kind="function",
         returns=("pairs",),
         form=dict[tuple[str, str], int],
         reference=count_pairs,
@@ -116,7 +112,7 @@ TASKS: tuple[Task, ...] = (
         forbidden=(f"{HERE}.count_pairs",),
         misconceptions=mistakes.COUNT,
     ),
-    Task(
+    FunctionTask(
         key="tokenizers.merge_pair",
         stub="merge_pair(word, pair)",
         contract=(
@@ -124,7 +120,6 @@ TASKS: tuple[Task, ...] = (
             "the word with the two joined to one symbol wherever they stand side by side, from "
             "left to right, without overlap."
         ),
-        kind="function",
         returns=("symbols",),
         form=tuple[str, ...],
         reference=merge_pair,
@@ -133,7 +128,7 @@ TASKS: tuple[Task, ...] = (
         forbidden=(f"{HERE}.merge_pair",),
         misconceptions=mistakes.MERGE,
     ),
-    Task(
+    FunctionTask(
         key="tokenizers.train_bpe",
         stub="train_bpe(word_counts, num_merges)",
         contract=(
@@ -143,7 +138,6 @@ TASKS: tuple[Task, ...] = (
             "equally frequent ones the lexicographically greatest, and merges it in all words. "
             f"Fewer than num_merges only when no pair is left. {UNCHANGED}"
         ),
-        kind="function",
         returns=("merges",),
         form=list[tuple[str, str]],
         reference=train_bpe,
@@ -156,7 +150,7 @@ TASKS: tuple[Task, ...] = (
         ),
         misconceptions=mistakes.TRAIN,
     ),
-    Task(
+    FunctionTask(
         key="tokenizers.bpe_encode",
         stub="bpe_encode(word, merges)",
         contract=(
@@ -165,7 +159,6 @@ TASKS: tuple[Task, ...] = (
             "are applied, the lowest place in the list first, until none fits. Unknown characters "
             f"come back as they are. {UNCHANGED}"
         ),
-        kind="function",
         returns=("pieces",),
         form=list[str],
         reference=bpe_encode,
@@ -178,7 +171,7 @@ TASKS: tuple[Task, ...] = (
         ),
         misconceptions=mistakes.BPE_ENCODE,
     ),
-    Task(
+    FunctionTask(
         key="tokenizers.find_the_bug",
         stub="merge_words(words, pair)",
         contract=(
@@ -187,7 +180,6 @@ TASKS: tuple[Task, ...] = (
             "wherever they stand side by side as whole symbols, from left to right, without "
             f"overlap. Words without the pair stay. {UNCHANGED}"
         ),
-        kind="function",
         returns=("words",),
         form=dict[str, int],
         reference=merge_words,

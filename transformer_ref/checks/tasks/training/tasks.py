@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transformer_ref.checks.authoring import made_arguments
-from transformer_ref.checks.task import Task
+from transformer_ref.checks.task import FunctionTask, Task
 from transformer_ref.checks.tasks.training import answers, mistakes
 from transformer_ref.checks.tasks.training.cases import (
     MODEL,
@@ -34,21 +34,20 @@ MODEL_ARGUMENTS = (
 )
 KEPT = "The arguments are not changed."
 TASKS: tuple[Task, ...] = (
-    Task(
+    FunctionTask(
         key="training.split_target",
         stub="split_target(ids)",
         contract=(
             "ids (B, T+1) int64: begin token, tokens, end token, padding; returns (inputs (B, T), "
             f"labels (B, T)): all columns but the last, and all but the first. {KEPT}"
         ),
-        kind="function",
         returns=("inputs", "labels"),
         reference=answers.split_target,
         cases=split_cases,
         forbidden=(f"{MODULE}.split_target",),
         misconceptions=mistakes.SPLIT,
     ),
-    Task(
+    FunctionTask(
         key="training.sequence_loss",
         stub="sequence_loss(logits, labels, pad_id, label_smoothing=0.0)",
         contract=(
@@ -57,21 +56,19 @@ TASKS: tuple[Task, ...] = (
             "it: eps / V for every class, and 1 - eps more for the label. Finite for logits up to "
             f"500. Keeps the dtype of the logits. {KEPT} Gradients reach the logits."
         ),
-        kind="function",
         returns=("loss",),
         reference=answers.sequence_loss,
         cases=loss_cases,
         forbidden=(f"{MODULE}.sequence_loss",),
         misconceptions=mistakes.LOSS,
     ),
-    Task(
+    FunctionTask(
         key="training.noam_learning_rate",
         stub="noam_learning_rate(step, d_model, warmup)",
         contract=(
             "step counts from 1; returns a float: "
             "d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)."
         ),
-        kind="function",
         returns=("rate",),
         reference=answers.noam_learning_rate,
         cases=rate_cases,
@@ -81,7 +78,7 @@ TASKS: tuple[Task, ...] = (
         tolerances={"float32": (1e-5, 1e-12)},
         form=float,
     ),
-    Task(
+    FunctionTask(
         key="training.token_accuracy",
         stub="token_accuracy(logits, labels, pad_id)",
         contract=(
@@ -89,7 +86,6 @@ TASKS: tuple[Task, ...] = (
             "pad_id at which the largest logit is that of the label. Two largest logits are not "
             f"tried. {KEPT}"
         ),
-        kind="function",
         returns=("accuracy",),
         reference=answers.token_accuracy,
         cases=accuracy_cases,
@@ -98,7 +94,7 @@ TASKS: tuple[Task, ...] = (
         misconceptions=mistakes.ACCURACY,
         form=float,
     ),
-    Task(
+    FunctionTask(
         key="training.train_step",
         stub="train_step(model, src, tgt, optimizer, pad_id)",
         contract=(
@@ -107,7 +103,6 @@ TASKS: tuple[Task, ...] = (
             "over all labels that are not pad_id, without smoothing and clipping; old gradients do "
             "not count; returns the loss from before the step as a Python float."
         ),
-        kind="function",
         returns=("loss",),
         reference=answers.train_step,
         cases=step_cases,
@@ -117,7 +112,7 @@ TASKS: tuple[Task, ...] = (
         form=float,
         makers={"model": MODEL, "optimizer": made_arguments.OPTIMIZER},
     ),
-    Task(
+    FunctionTask(
         key="training.find_the_bug",
         stub="teacher_forced_loss(model, src, tgt, pad_id)",
         contract=(
@@ -125,7 +120,6 @@ TASKS: tuple[Task, ...] = (
             "model(src, tgt[:, :-1]), averaged over all labels that are not pad_id. Gradients "
             "reach the model."
         ),
-        kind="function",
         returns=("loss",),
         reference=answers.teacher_forced_loss,
         cases=bug_cases,
@@ -133,14 +127,13 @@ TASKS: tuple[Task, ...] = (
         misconceptions=mistakes.BUG,
         makers={"model": MODEL},
     ),
-    Task(
+    FunctionTask(
         key="training.find_the_silent_bug",
         stub="perplexity(logits, labels, pad_id)",
         contract=(
             f"{LOGITS}; returns a Python float: e to the mean, over all labels of the batch that "
             f"are not pad_id, of -ln p(label). {KEPT}"
         ),
-        kind="function",
         returns=("perplexity",),
         reference=answers.perplexity,
         cases=perplexity_cases,
