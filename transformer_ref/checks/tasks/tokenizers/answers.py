@@ -92,7 +92,7 @@ def count_pairs(
         How often each pair comes: at each place, overlaps included, as
         often as the word.
     """
-    counts = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for word, count in words.items():
         for pair in pairwise(word):
             counts[pair] += count

@@ -513,7 +513,7 @@ ACROSS_WORDS = change(
     "    return counts",
 )
 IN_ONE_ROW = change(
-    "counts = Counter()",
+    "counts: Counter[tuple[str, str]] = Counter()",
     "row = [symbol for word, count in words.items() for symbol in word * count]\n"
     "    return Counter(pairwise(row))",
 )
