@@ -5,7 +5,7 @@ MUTANTS, which are wrong in a way that no misconception describes, must be rejec
 They are written apart from the checks, in the ways in which people write tokenizers.
 """
 
-# ruff: noqa: C400, C416, C417, C420, RUF005, RUF007, SIM118, SIM401
+# ruff: noqa: C416, C417, C420, RUF005, RUF007, SIM118, SIM401
 
 from __future__ import annotations
 
@@ -62,10 +62,6 @@ def words_groupby(text):
 def words_spaced(text):
     spaced = "".join(c if c.isalnum() or c.isspace() else f" {c} " for c in text)
     return spaced.split()
-
-
-def words_finditer(text):
-    return list(m.group() for m in re.finditer(r"\w+|\S", text))
 
 
 def words_recursive(text):
@@ -184,10 +180,6 @@ def w_words_empty(text):
     return "".join(c if c.isalnum() else (" " if c.isspace() else f" {c} ") for c in text).split(
         " "
     )
-
-
-def w_words_empty_split(text):
-    return [t for t in re.split(r"([^\w])", text) if not t.isspace()]
 
 
 def w_words_ascii(text):
@@ -836,11 +828,6 @@ def w_count_set(words):
     return dict(counts)
 
 
-def w_count_in(words):
-    every = {p for w in words for p in itertools.pairwise(w)}
-    return {p: sum(n for w, n in words.items() if p in itertools.pairwise(w)) for p in every}
-
-
 def w_count_no_overlap(words):
     counts = defaultdict(int)
     for word, n in words.items():
@@ -1406,10 +1393,6 @@ def w_train_get(word_counts, num_merges):
     return _train(word_counts, num_merges, count_defaultdict, lambda x: max(x, key=x.get))
 
 
-def w_train_most_common(word_counts, num_merges):
-    return _train(word_counts, num_merges, count_counter, lambda x: x.most_common(1)[0][0])
-
-
 def w_train_smallest(word_counts, num_merges):
     return _train(word_counts, num_merges, pick=lambda x: sorted(x, key=lambda p: (-x[p], p))[0])
 
@@ -1812,15 +1795,6 @@ def w_bpe_lost(word, merges):
     return list(symbols)
 
 
-def w_bpe_lists_compared(word, merges):
-    symbols = list(word)
-    for pair in merges:
-        for i in range(len(symbols) - 1):
-            if symbols[i : i + 2] == pair:
-                symbols[i : i + 2] = ["".join(pair)]
-    return symbols
-
-
 def w_bpe_ids(word, merges):
     names = sorted({c for a, b in merges for c in a + b}) + [a + b for a, b in merges]
     return [names.index(s) if s in names else len(names) for s in encode_in_order(word, merges)]
@@ -2082,7 +2056,6 @@ CORRECT = {
         words_loop,
         words_groupby,
         words_spaced,
-        words_finditer,
         words_recursive,
         words_subclass,
         words_numpy,
@@ -2161,7 +2134,6 @@ WRONG = {
         ("white-space-kept", w_words_spaces_kept),
         ("white-space-kept", w_words_spaces_runs),
         ("empty-tokens", w_words_empty),
-        ("empty-tokens", w_words_empty_split),
         ("ascii-only", w_words_ascii),
         ("ascii-only", w_words_ascii_range),
         ("listed-punctuation", w_words_ascii_marks),
@@ -2223,7 +2195,6 @@ WRONG = {
     "tokenizers.count_pairs": [
         ("not-weighted", w_count_ones),
         ("once-a-word", w_count_set),
-        ("once-a-word", w_count_in),
         ("no-overlaps", w_count_no_overlap),
         ("across-words", w_count_chain),
         ("ends-meet", w_count_ring),
@@ -2263,7 +2234,6 @@ WRONG = {
         ("returns-in-the-loop", w_train_returns),
         ("not-weighted", w_train_ones),
         ("ties-as-they-came", w_train_get),
-        ("ties-as-they-came", w_train_most_common),
         ("ties-smallest", w_train_smallest),
         ("words-not-merged", w_train_stale),
         ("counted-once", w_train_once),
@@ -2311,7 +2281,6 @@ WRONG = {
         ("with-marks", w_bpe_hashes),
         ("with-marks", w_bpe_at),
         ("characters", w_bpe_lost),
-        ("characters", w_bpe_lists_compared),
         ("ids-returned", w_bpe_ids),
         ("text-returned", w_bpe_text),
         ("changes-its-input", w_bpe_pops),

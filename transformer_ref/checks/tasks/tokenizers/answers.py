@@ -1,97 +1,123 @@
-"""Right answers to tasks of the assignment "tokenizers": those that the package does not hold.
+"""The answers to the tasks of the assignment "tokenizers": the text of the solution's cells.
 
+A mistake is a change to one of them.
 Here words are pieces of text and merges join characters, so that every step can be followed by
 hand. The package's own tokenizer does the same on bytes, and faster.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-Pair = tuple[str, str]
-Word = tuple[str, ...]
+# As in the notebook, where `reference` is this module: later tasks use the answers to earlier ones.
+from transformer_ref.checks.tasks.tokenizers import answers as reference
 
 
 def word_tokenize(text: str) -> list[str]:
-    """Cut a text into runs of letters and digits, and single other characters.
+    """Cut a text into words and punctuation marks.
 
     Args:
         text: any text.
 
     Returns:
-        the tokens in their order, white space left out.
+        The tokens in their order. A token is a run of letters and digits
+        (`str.isalnum`) or one other character that is not white space.
     """
-    return re.findall(r"\w+|[^\w\s]", text)
+    tokens = []
+    word = ""
+    for character in text:
+        if character.isalnum():
+            word += character
+            continue
+        if word:
+            tokens.append(word)
+            word = ""
+        if not character.isspace():
+            tokens.append(character)
+    return [*tokens, word] if word else tokens
 
 
-def build_vocab(tokens: Sequence[str], min_freq: int, specials: Sequence[str]) -> dict[str, int]:
+def build_vocab(
+    tokens: list[str],
+    min_freq: int,
+    specials: list[str],
+) -> dict[str, int]:
     """Number the special tokens, then the tokens that are frequent enough.
 
     Args:
         tokens: of a text, repetitions included.
-        min_freq: the least frequency that is enough.
-        specials: come first, in this order.
+        min_freq: a token that comes at least so often gets an id.
+        specials: different tokens that come first, in this order.
 
     Returns:
-        ids from 0 by token; frequent tokens first, ties in alphabetical order.
+        Ids from 0 by token: the specials, then falling frequency, ties in
+        the order of `sorted`. A special in the text keeps its id.
     """
     counts = Counter(tokens)
-    words = [
-        token for token, count in counts.items() if count >= min_freq and token not in specials
-    ]
+    frequent = [token for token in counts if counts[token] >= min_freq]
+    words = [token for token in frequent if token not in specials]
     words.sort(key=lambda token: (-counts[token], token))
-    return {token: number for number, token in enumerate([*specials, *words])}
+    tokens_by_id = [*specials, *words]
+    return {token: number for number, token in enumerate(tokens_by_id)}
 
 
-def encode_tokens(tokens: Sequence[str], vocab: Mapping[str, int], unk: str) -> list[int]:
-    """Look tokens up.
+def encode_tokens(
+    tokens: list[str],
+    vocab: dict[str, int],
+    unk: str,
+) -> list[int]:
+    """Turn tokens into ids.
 
     Args:
         tokens: any strings.
         vocab: ids by token.
-        unk: the token whose id unknown tokens get.
+        unk: the token whose id unknown tokens get; a key of `vocab`.
 
     Returns:
-        one id for each token.
+        A list of integers, one id for each token.
     """
     return [vocab.get(token, vocab[unk]) for token in tokens]
 
 
-def count_pairs(words: Mapping[Word, int]) -> dict[Pair, int]:
+def count_pairs(
+    words: dict[tuple[str, ...], int],
+) -> dict[tuple[str, str], int]:
     """Count the pairs of neighbours in words.
 
     Args:
         words: how often each word comes; a word is a tuple of symbols.
 
     Returns:
-        how often each pair comes, overlaps included.
+        How often each pair comes: at each place, overlaps included, as
+        often as the word.
     """
-    counts: Counter[Pair] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for word, count in words.items():
         for pair in pairwise(word):
             counts[pair] += count
-    return dict(counts)
+    return counts
 
 
-def merge_pair(word: Word, pair: Pair) -> Word:
-    """Join a pair wherever it stands in a word, from the left and without overlap.
+def merge_pair(
+    word: tuple[str, ...],
+    pair: tuple[str, str],
+) -> tuple[str, ...]:
+    """Join a pair wherever it stands in a word.
 
     Args:
-        word: symbols.
+        word: at least one symbol.
         pair: two symbols.
 
     Returns:
-        the symbols after the merge.
+        A tuple: the word after the merge, from left to right and without
+        overlap.
     """
-    word, pair = tuple(word), (pair[0], pair[1])
     merged = []
     place = 0
     while place < len(word):
         if word[place : place + 2] == pair:
-            merged.append("".join(pair))
+            merged.append(pair[0] + pair[1])
             place += 2
         else:
             merged.append(word[place])
@@ -99,51 +125,67 @@ def merge_pair(word: Word, pair: Pair) -> Word:
     return tuple(merged)
 
 
-def train_bpe(word_counts: Mapping[str, int], num_merges: int) -> list[Pair]:
-    """Learn merges: again and again the most frequent pair.
+def train_bpe(
+    word_counts: dict[str, int],
+    num_merges: int,
+) -> list[tuple[str, str]]:
+    """Learn byte-pair merges from words.
 
     Args:
         word_counts: how often each word comes.
-        num_merges: how many merges; fewer where no pair is left.
+        num_merges: how many merges to learn.
 
     Returns:
-        the pairs in the order in which they were merged; of equally frequent ones the greatest.
+        Pairs of symbols (tuples) in the order in which they were merged; of
+        equally frequent ones the greatest. Fewer than `num_merges` only when
+        no pair is left.
     """
-    words: dict[Word, int] = {tuple(word): count for word, count in word_counts.items()}
-    merges: list[Pair] = []
-    while len(merges) < num_merges and (counts := count_pairs(words)):
+    words = {tuple(word): count for word, count in word_counts.items()}
+    merges = []
+    for _ in range(num_merges):
+        counts = reference.count_pairs(words)
+        if not counts:
+            break
         best = max(counts, key=lambda pair: (counts[pair], pair))
-        words = {merge_pair(word, best): count for word, count in words.items()}
         merges.append(best)
+        words = {reference.merge_pair(w, best): n for w, n in words.items()}
     return merges
 
 
-def bpe_encode(word: str, merges: Iterable[Pair]) -> list[str]:
-    """Cut a word into pieces by merges, the one learned first first.
+def bpe_encode(word: str, merges: list[tuple[str, str]]) -> list[str]:
+    """Cut a word into the pieces that merges make of its characters.
 
     Args:
-        word: any characters.
-        merges: as from :func:`train_bpe`.
+        word: at least one character.
+        merges: pairs of symbols, the one learned first first.
 
     Returns:
-        the pieces, which spell the word.
+        A list of strings, which together spell the word. Unknown characters
+        come back as they are.
     """
-    symbols: Word = tuple(word)
+    symbols = tuple(word)
     for pair in merges:
-        symbols = merge_pair(symbols, pair)
+        symbols = reference.merge_pair(symbols, pair)
     return list(symbols)
 
 
-def merge_words(words: Mapping[str, int], pair: Pair) -> dict[str, int]:
-    """Join a pair in words that are written with a space between their symbols.
+def merge_words(
+    words: dict[str, int],
+    pair: tuple[str, str],
+) -> dict[str, int]:
+    """Merge a pair in all words, as above and without the bug.
 
     Args:
-        words: how often each word comes.
+        words: how often each word comes; a word is a string with one space
+            between its symbols.
         pair: two symbols.
 
     Returns:
-        the same counts, by the words after the merge.
+        A new dictionary of the same form: the pair joined wherever it stands
+        as two whole symbols, from left to right and without overlap.
     """
-    return {
-        " ".join(merge_pair(tuple(word.split(" ")), pair)): count for word, count in words.items()
-    }
+    merged = {}
+    for word, count in words.items():
+        symbols = reference.merge_pair(tuple(word.split(" ")), pair)
+        merged[" ".join(symbols)] = count
+    return merged

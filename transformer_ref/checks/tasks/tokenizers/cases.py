@@ -9,7 +9,10 @@ import numpy as np
 
 from transformer_ref.checks.authoring.cases import asked_again, plain_case
 from transformer_ref.checks.task import Case
-from transformer_ref.checks.tasks.tokenizers.answers import Pair, Word, train_bpe
+from transformer_ref.checks.tasks.tokenizers.answers import train_bpe
+
+Pair = tuple[str, str]
+Word = tuple[str, ...]
 
 # --- words and symbols -----------------------------------------------------------------------
 

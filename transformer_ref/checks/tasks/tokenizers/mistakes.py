@@ -1,35 +1,25 @@
-"""The misconceptions of the assignment "tokenizers", task by task, each with its implementation.
+"""The misconceptions of the assignment "tokenizers", task by task, each a change to the answer.
 
 They come from tutorials and from repositories that copied them: merging with `str.replace`, ties
 left to the order of a dictionary, merges looked up by place or by length and not by rank.
+The changes to `merge_pair` and `count_pairs` are also those to the answers that call the two: their
+code is written out there first.
 Twins that give the same answer are one entry: a merge that is counted twice where it overlaps and
 one that is joined twice differ, a set of pairs and a count once a word do not.
 """
 
 from __future__ import annotations
 
-import re
+import inspect
 import string
-from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from transformer_ref.checks.authoring.shared_mistakes import (
-    FIRST_ROUND,
-)
+from transformer_ref.checks.authoring.changes import Change, change
+from transformer_ref.checks.authoring.shared_mistakes import FIRST_ROUND, after, with_wrong
 from transformer_ref.checks.task import Misconception
-
-Pair = tuple[str, str]
-Word = tuple[str, ...]
-Step = Callable[..., Any]
-
-
-def _with(entry: Misconception, *wrong: Step) -> Misconception:
-    return replace(entry, wrong=wrong)
-
+from transformer_ref.checks.tasks.tokenizers.answers import count_pairs, merge_pair
 
 AS_TEXT = Misconception(
     "text-returned",
@@ -37,6 +27,7 @@ AS_TEXT = Misconception(
     "What comes after this needs the pieces apart. Return a list, with one string for each piece.",
     (),
 )
+
 CHANGES_INPUT = Misconception(
     "changes-its-input",
     "the function changes what the caller gave it",
@@ -48,31 +39,22 @@ CHANGES_INPUT = Misconception(
 
 # --- word_tokenize ---------------------------------------------------------------------------
 
-
-def _found(pattern: str, flags: int = 0) -> Step:
-    """Return a tokenizer that takes all matches of a pattern."""
-    return lambda text: re.findall(pattern, text, flags)
-
-
-def _tokens(text: str) -> list[str]:
-    return re.findall(r"\w+|[^\w\s]", text)
-
-
-def _split_at(text: str, keep: Callable[[str], bool]) -> list[str]:
-    """Cut at single spaces, and around each character that `keep` does not take into a word."""
-    return [token for part in text.split(" ") for token in _cut(part, keep)]
+IN_A_WORD, NOT_SPACE = "character.isalnum()", "not character.isspace()"
+MARK = f"        if {NOT_SPACE}:\n            tokens.append(character)\n"
+TOKENS = "[*tokens, word] if word else tokens"
+IN_ASCII = change(IN_A_WORD, f"character.isascii() and {IN_A_WORD}")
+LETTERS_ONLY = change(IN_A_WORD, "character.isalpha()")
+EMPTY_WORDS_TOO = change("if word:", "if True:") + change(TOKENS, "[*tokens, word]")
+# Whatever is in no word starts a new one, which may grow.
+STARTS_ANEW = change("tokens.append(character)", "word = character")
 
 
-def _cut(part: str, keep: Callable[[str], bool]) -> list[str]:
-    for character in set(part):
-        if not keep(character):
-            part = part.replace(character, f"\0{character}\0")
-    return [token for token in part.split("\0") if token]
-
-
-def _last_word_lost(text: str) -> list[str]:
-    tokens = _tokens(text)
-    return tokens[:-1] if text and text[-1].isalnum() else tokens
+def _keeps(marks: str, kind: str = "isalnum") -> Change:
+    """Keep marks in a word where what stands on both sides is of a kind."""
+    inside = f"word[-1:].{kind}() and text[place + 1 : place + 2].{kind}()"
+    return change("for character in text", "for place, character in enumerate(text)") + change(
+        IN_A_WORD, f"{IN_A_WORD} or (character in {marks!r} and {inside})"
+    )
 
 
 WORDS = (
@@ -81,51 +63,71 @@ WORDS = (
         "punctuation stays glued to the words",
         "White space alone ends a word here, so 'end.' and 'end' become two different tokens. "
         "Each punctuation mark is a token of its own.",
-        (str.split, lambda text: [part.strip(string.punctuation) or part for part in text.split()]),
+        (
+            change(IN_A_WORD, NOT_SPACE),
+            change(
+                "tokens = []",
+                f"return [part.strip({string.punctuation!r}) or part for part in text.split()]",
+            ),
+        ),
     ),
     Misconception(
         "punctuation-lost",
         "the punctuation marks are dropped",
         "They carry meaning and are tokens too. Look at what becomes of a character that is "
         "neither a letter nor a digit nor white space.",
-        (_found(r"\w+"),),
+        (change(MARK, ""),),
     ),
     Misconception(
         "punctuation-runs",
         "a row of punctuation marks becomes one token",
         "'...' is three tokens. Runs are for letters and digits; look for a + that belongs to the "
         "words only.",
-        (_found(r"\w+|[^\w\s]+"),),
+        (
+            change(IN_A_WORD, f"{NOT_SPACE} and word and {IN_A_WORD} == word[-1].isalnum()")
+            + STARTS_ANEW,
+        ),
     ),
     Misconception(
         "lowercased",
         "the tokens are in lower case",
         "Case is kept here: 'US' and 'us' are two tokens. Look for lower() or casefold().",
-        (lambda text: _tokens(text.lower()),),
+        (change("for character in text", "for character in text.lower()"),),
     ),
     Misconception(
         "only-the-space",
         "only the space counts as white space, not tabs, line breaks and others",
         "Ask str.isspace(), use \\s, or call split() without an argument.",
         (
-            _found(r"\w+|[^\w ]"),
-            lambda text: _split_at(text, lambda each: each.isalnum() or each.isspace()),
+            change(NOT_SPACE, 'character != " "'),
+            change(IN_A_WORD, f"{IN_A_WORD} or (character.isspace() and character != ' ')"),
         ),
     ),
     Misconception(
         "white-space-kept",
         "white space is kept as tokens",
         "White space separates tokens and is none itself. Look at what becomes of a space.",
-        (_found(r"\w+|\W"), _found(r"\w+|\s+|[^\w\s]")),
+        (
+            change(NOT_SPACE, "True"),
+            change(IN_A_WORD, "(word + character).isalnum() or (word + character).isspace()")
+            + change(NOT_SPACE, "True")
+            + STARTS_ANEW,
+        ),
     ),
     Misconception(
         "empty-tokens",
         "empty strings are among the tokens",
         "split(' ') and re.split give an empty string where two separators meet. Leave them out.",
         (
-            lambda text: [each for each in re.split(r"(\W)", text) if each == "" or each.strip()],
-            lambda text: [each.strip() for each in re.split(r"(\W)", text)],
-            lambda text: re.sub(r"([^\w\s])", r" \1 ", text).split(" "),
+            EMPTY_WORDS_TOO,
+            EMPTY_WORDS_TOO
+            + change(NOT_SPACE, "True")
+            + change("append(character)", "append(character.strip())"),
+            change(
+                "tokens = []",
+                "import re\n\n"
+                r'    return re.sub(r"([^\w\s])", r" \1 ", text).split(" ")',
+            ),
         ),
     ),
     Misconception(
@@ -134,9 +136,9 @@ WORDS = (
         "Words have letters like é, ß and 東, too. Ask str.isalnum() or use \\w, not a range from "
         "a to z.",
         (
-            _found(r"[A-Za-z0-9]+|[^A-Za-z0-9\s]"),
-            _found(r"\w+|[^\w\s]", re.ASCII),
-            _found(r"\w+", re.ASCII),
+            IN_ASCII,
+            IN_ASCII + change(NOT_SPACE, "not (character.isascii() and character.isspace())"),
+            IN_ASCII + change(MARK, ""),
         ),
     ),
     Misconception(
@@ -146,10 +148,10 @@ WORDS = (
         "neither alphanumeric nor white space.",
         (
             *(
-                _found(rf"[^\s{re.escape(marks)}]+|[{re.escape(marks)}]")
+                change(IN_A_WORD, f"{NOT_SPACE} and character not in {marks!r}")
                 for marks in (string.punctuation, ".,!?", ".,!?;:", ".,", ".,!?;:'\"()-")
             ),
-            _found(rf"\w+|[{re.escape(string.punctuation)}]"),
+            change(NOT_SPACE, f"character in {string.punctuation!r}"),
         ),
     ),
     Misconception(
@@ -157,9 +159,10 @@ WORDS = (
         "digits do not stay in one token with the letters and digits beside them",
         "'v2' and '2024' are one token each. isalpha() is false for digits; ask isalnum().",
         (
-            _found(r"[^\W\d]+|\d+|[^\w\s]"),
-            _found(r"[^\W\d]+|\d|[^\w\s]"),
-            _found(r"[^\W\d]+|[^\w\s]"),
+            change(IN_A_WORD, "(word + character).isalpha() or (word + character).isdigit()")
+            + STARTS_ANEW,
+            LETTERS_ONLY,
+            LETTERS_ONLY + change(NOT_SPACE, "not (character.isspace() or character.isdigit())"),
         ),
     ),
     Misconception(
@@ -168,10 +171,10 @@ WORDS = (
         "\"don't\" is three tokens here, and so are 'well-known' and '3.5'. Every punctuation mark "
         "is a token, wherever it stands.",
         (
-            _found(r"\w+(?:'\w+)*|[^\w\s]"),
-            _found(r"\w+(?:[-']\w+)*|[^\w\s]"),
-            _found(r"\w+(?:-\w+)*|[^\w\s]"),
-            _found(r"\d+(?:[.,]\d+)+|\w+|[^\w\s]"),
+            _keeps("'"),
+            _keeps("-'"),
+            _keeps("-"),
+            _keeps(".,", "isdigit"),
         ),
     ),
     Misconception(
@@ -179,15 +182,15 @@ WORDS = (
         "a word at the very end of the text is lost",
         "A loop that gives a word away when the next character ends it never sees that character "
         "after the last word. Look at what happens after the loop.",
-        (_last_word_lost,),
+        (change(TOKENS, "tokens"),),
     ),
     Misconception(
         "characters",
         "the tokens are single characters",
         "A run of letters and digits is one token. Look for list(text), or a pattern without a +.",
         (
-            list,
-            lambda text: list("".join(text.split())),
+            change("tokens = []", "return list(text)"),
+            change(IN_A_WORD, "False"),
         ),
     ),
     Misconception(
@@ -196,108 +199,40 @@ WORDS = (
         "The tokens are the text in its order, repetitions included. A set or a dictionary belongs "
         "to the vocabulary, which comes later.",
         (
-            lambda text: list(dict.fromkeys(_tokens(text))),
-            lambda text: sorted(set(_tokens(text))),
+            change(TOKENS, f"list(dict.fromkeys({TOKENS}))"),
+            change(TOKENS, f"sorted(set({TOKENS}))"),
         ),
     ),
-    _with(AS_TEXT, lambda text: " ".join(_tokens(text))),
+    with_wrong(AS_TEXT, change(TOKENS, f"' '.join({TOKENS})")),
 )
 
 
 # --- build_vocab -----------------------------------------------------------------------------
 
-
-def _ids(entries: Iterable[str], start: int = 0) -> dict[str, int]:
-    return {token: number for number, token in enumerate(entries, start=start)}
-
-
-def _ordered(key: Step) -> Step:
-    """Return a step that sorts counts by `key(token, count)`."""
-    return lambda counts: sorted(counts, key=lambda token: key(token, counts[token]))
-
-
-_by_frequency = _ordered(lambda token, count: (-count, token))
-
-
-def _vocab(
-    tokens: list[str],
-    min_freq: int,
-    specials: list[str],
-    *,
-    keep: Callable[[int, int], bool] = lambda count, least: count >= least,
-    order: Step = _by_frequency,
-    lay: Step = lambda specials, words: _ids([*specials, *words]),
-    words_only: bool = True,
-) -> Any:
-    """Build a vocabulary, right unless a step is replaced.
-
-    Args:
-        tokens: of the text.
-        min_freq: the least count.
-        specials: come first.
-        keep: tells from a count and the least one whether a token stays.
-        order: puts the counts of tokens into an order.
-        lay: makes the vocabulary of the specials and the words.
-        words_only: whether specials that stand in the text are left out of the words.
-
-    Returns:
-        the vocabulary.
-    """
-    counts = Counter(tokens)
-    if words_only:
-        for special in specials:
-            counts.pop(special, None)
-    kept = {token: count for token, count in counts.items() if keep(count, min_freq)}
-    return lay(specials, order(kept))
-
-
-def _special_counted_again(specials: list[str], words: list[str]) -> dict[str, int]:
-    vocab = _ids(specials)
-    for word in words:
-        vocab[word] = len(vocab)
-    return vocab
-
-
-def _with_gaps(tokens: list[str], min_freq: int, specials: list[str]) -> dict[str, int]:
-    counts = Counter(tokens)
-    vocab = _ids(specials)
-    for number, token in enumerate(_by_frequency(counts), start=len(specials)):
-        if counts[token] >= min_freq and token not in specials:
-            vocab[token] = number
-    return vocab
-
-
-def _specials_appended(tokens: list[str], min_freq: int, specials: list[str]) -> dict[str, int]:
-    words = [token for token in _vocab(tokens, min_freq, specials) if token not in specials]
-    specials += words
-    return _ids(specials)
-
-
-def _specials_grow_tokens(tokens: list[str], min_freq: int, specials: list[str]) -> dict[str, int]:
-    vocab = _vocab(tokens, min_freq, specials)
-    tokens.sort()
-    return vocab
-
+ORDER, BY_ID = "(-counts[token], token)", "[*specials, *words]"
+VOCABULARY = "{token: number for number, token in enumerate(tokens_by_id)}"
+SPECIAL_IDS = "{token: number for number, token in enumerate(specials)}"
+SPECIALS_STAY = change("[token for token in frequent if token not in specials]", "frequent")
 
 VOCAB = (
     Misconception(
         "min-freq-strict",
         "a token that comes exactly min_freq times is left out",
         "min_freq is the least number of times that is enough. Look at > and >=.",
-        (partial(_vocab, keep=lambda count, least: count > least),),
+        (change(">= min_freq", "> min_freq"),),
     ),
     Misconception(
         "min-freq-ignored",
         "min_freq has no effect: rare tokens are in the vocabulary too",
         "Only tokens that come at least min_freq times get an id. Look at where the counts are "
         "compared with it.",
-        (partial(_vocab, keep=lambda count, least: True),),
+        (change(" if counts[token] >= min_freq", ""),),
     ),
     Misconception(
         "specials-last",
         "the special tokens come after the words",
         "Their ids must not depend on the text, so they come first, in the order given.",
-        (partial(_vocab, lay=lambda specials, words: _ids([*words, *specials])),),
+        (change(BY_ID, "[*words, *specials]"),),
     ),
     Misconception(
         "specials-sorted",
@@ -305,8 +240,8 @@ VOCAB = (
         "The caller chose their order, and with it their ids. Do not sort them or take them "
         "through a set.",
         (
-            partial(_vocab, lay=lambda specials, words: _ids([*sorted(specials), *words])),
-            partial(_vocab, lay=lambda specials, words: _ids([*specials[::-1], *words])),
+            change(BY_ID, "[*sorted(specials), *words]"),
+            change(BY_ID, "[*specials[::-1], *words]"),
         ),
     ),
     Misconception(
@@ -315,10 +250,8 @@ VOCAB = (
         "Padding and the unknown token never stand in a text, and need an id all the same. They "
         "do not have to reach min_freq.",
         (
-            partial(_vocab, lay=lambda specials, words: _ids(words)),
-            lambda tokens, min_freq, specials: _vocab(
-                tokens, min_freq, [each for each in specials if tokens.count(each) >= min_freq]
-            ),
+            change(BY_ID, "words"),
+            change(BY_ID, "[*(each for each in specials if counts[each] >= min_freq), *words]"),
         ),
     ),
     Misconception(
@@ -326,39 +259,32 @@ VOCAB = (
         "the rarest tokens come first",
         "Frequent tokens get the small ids. Look at the sign of the count in the sort key, or at "
         "reverse.",
-        (partial(_vocab, order=_ordered(lambda token, count: (count, token))),),
+        (change(ORDER, "(counts[token], token)"),),
     ),
     Misconception(
         "ties-as-they-came",
         "tokens that come equally often are in the order in which the text has them",
         "Counter.most_common and a sort by the count alone leave ties as they were. Make the "
         "token itself the second part of the sort key.",
-        (partial(_vocab, order=_ordered(lambda token, count: -count)),),
+        (change(ORDER, "-counts[token]"),),
     ),
     Misconception(
         "ties-backwards",
         "tokens that come equally often are in reverse alphabetical order",
         "reverse=True turns the whole key around, the token with it. Negate the count instead.",
-        (
-            partial(
-                _vocab,
-                order=lambda counts: sorted(
-                    counts, key=lambda token: (counts[token], token), reverse=True
-                ),
-            ),
-        ),
+        (change(ORDER, "(counts[token], token), reverse=True"),),
     ),
     Misconception(
         "alphabetical-only",
         "the tokens are in alphabetical order, whatever their frequency is",
         "The frequency comes first in the sort key; the alphabet decides between equal ones only.",
-        (partial(_vocab, order=sorted),),
+        (change(ORDER, "token"),),
     ),
     Misconception(
         "not-sorted",
         "the tokens are in the order in which the text has them",
         "Count first, then sort: by falling frequency, and alphabetically where it is equal.",
-        (partial(_vocab, order=list),),
+        (change(f"    words.sort(key=lambda token: {ORDER})\n", ""),),
     ),
     Misconception(
         "case-ignored",
@@ -366,120 +292,92 @@ VOCAB = (
         "'The' and 'the' are two tokens, and alphabetical means the order of sorted(), in which "
         "capital letters come first. Look for lower().",
         (
-            partial(_vocab, order=_ordered(lambda token, count: (-count, token.lower(), token))),
-            partial(_vocab, order=_ordered(lambda token, count: (-count, token.lower()))),
-            lambda tokens, min_freq, specials: _vocab(
-                [token.lower() for token in tokens], min_freq, specials
-            ),
+            change(ORDER, "(-counts[token], token.lower(), token)"),
+            change(ORDER, "(-counts[token], token.lower())"),
+            change("Counter(tokens)", "Counter(token.lower() for token in tokens)"),
         ),
     ),
     Misconception(
         "ids-from-one",
         "the ids start at 1",
         "An id is a row of a matrix, and rows are counted from 0.",
-        (partial(_vocab, lay=lambda specials, words: _ids([*specials, *words], 1)),),
+        (change("enumerate(tokens_by_id)", "enumerate(tokens_by_id, start=1)"),),
     ),
     Misconception(
         "ids-collide",
         "a word and a special token have the same id",
         "The words' ids go on where those of the special tokens end. Look at where each count "
         "begins.",
-        (partial(_vocab, lay=lambda specials, words: {**_ids(specials), **_ids(words)}),),
+        (
+            change(
+                VOCABULARY,
+                "{each: number for part in (specials, words) for number, each in enumerate(part)}",
+            ),
+        ),
     ),
     Misconception(
         "ids-with-gaps",
         "the ids have gaps where tokens were left out",
         "Every id should be a row in use. Leave out the special tokens that stand in the text, and "
         "what is rare, before you number the rest.",
-        (_with_gaps,),
+        (
+            SPECIALS_STAY
+            + change(
+                "enumerate(tokens_by_id)",
+                "enumerate(tokens_by_id) if number < len(specials) or token not in specials",
+            ),
+        ),
     ),
     Misconception(
         "special-twice",
         "a special token that stands in the text is numbered a second time",
         "It has its id already, and must keep it. Leave the special tokens out of the words.",
         (
-            partial(_vocab, words_only=False),
-            partial(_vocab, words_only=False, lay=_special_counted_again),
+            SPECIALS_STAY,
+            SPECIALS_STAY
+            + change(
+                f"return {VOCABULARY}",
+                f"vocab = {SPECIAL_IDS}\n"
+                "    for token in words:\n        vocab[token] = len(vocab)\n    return vocab",
+            ),
         ),
     ),
     Misconception(
         "inverted",
         "the dictionary leads from ids to tokens",
         "It is used to look up tokens: the token is the key, the id the value.",
-        (lambda tokens, min_freq, specials: dict(enumerate(_vocab(tokens, min_freq, specials))),),
+        (change("{token: number for", "{number: token for"),),
     ),
     Misconception(
         "counts-as-ids",
         "the values are the frequencies of the tokens, not their ids",
         "The frequencies only decide on the order. The id is the place in that order.",
         (
-            partial(
-                _vocab,
-                order=lambda counts: counts,
-                lay=lambda specials, counts: {**_ids(specials), **counts},
+            change(
+                VOCABULARY,
+                SPECIAL_IDS + " | {token: counts[token] for token in words}",
             ),
-            lambda tokens, min_freq, specials: dict(Counter(tokens)),
+            change(VOCABULARY, "dict(counts)"),
         ),
     ),
     Misconception(
         "list-returned",
         "the result is a list of tokens, not a dictionary",
         "A list gives the token of an id. To find the id of a token, make a dictionary of both.",
-        (partial(_vocab, lay=lambda specials, words: [*specials, *words]),),
+        (change(VOCABULARY, "tokens_by_id"),),
     ),
-    _with(CHANGES_INPUT, _specials_appended, _specials_grow_tokens),
+    with_wrong(
+        CHANGES_INPUT,
+        change(BY_ID, "specials\n    tokens_by_id += words"),
+        change("    counts =", "    tokens.sort()\n    counts ="),
+    ),
 )
 
 
 # --- encode_tokens ---------------------------------------------------------------------------
 
-
-def _looked_up(instead: Step) -> Step:
-    """Return an encoder that puts `instead(token, vocab, unk)` for an unknown token."""
-
-    def encode(tokens: list[str], vocab: dict[str, int], unk: str) -> list[Any]:
-        return [vocab[token] if token in vocab else instead(token, vocab, unk) for token in tokens]
-
-    return encode
-
-
-_encode = _looked_up(lambda token, vocab, unk: vocab[unk])
-
-
-def _until_unknown(tokens: list[str], vocab: dict[str, int], unk: str) -> list[int]:
-    ids = []
-    for token in tokens:
-        if token not in vocab:
-            break
-        ids.append(vocab[token])
-    return ids
-
-
-def _grown(tokens: list[str], vocab: dict[str, int], unk: str) -> list[int]:
-    return [vocab.setdefault(token, len(vocab)) for token in tokens]
-
-
-def _grown_copy(tokens: list[str], vocab: dict[str, int], unk: str) -> list[int]:
-    return _grown(tokens, dict(vocab), unk)
-
-
-def _as_tensor(tokens: list[str], vocab: dict[str, int], unk: str) -> Any:
-    import torch
-
-    return torch.tensor(_encode(tokens, vocab, unk))
-
-
-def _all_replaced(tokens: list[Any], vocab: dict[str, int], unk: str) -> list[int]:
-    tokens[:] = _encode(tokens, vocab, unk)
-    return list(tokens)
-
-
-def _tokens_replaced(tokens: list[str], vocab: dict[str, int], unk: str) -> list[int]:
-    for number, token in enumerate(tokens):
-        if token not in vocab:
-            tokens[number] = unk
-    return _encode(tokens, vocab, unk)
-
+ID = "vocab.get(token, vocab[unk])"
+IDS = f"[{ID} for token in tokens]"
 
 ENCODE = (
     Misconception(
@@ -488,75 +386,82 @@ ENCODE = (
         "Every token gets an id, so that the ids stand where the tokens stood. Unknown ones get "
         "the id of unk.",
         (
-            lambda tokens, vocab, unk: [vocab[token] for token in tokens if token in vocab],
-            _until_unknown,
+            change(IDS, "[vocab[token] for token in tokens if token in vocab]"),
+            change(
+                f"return {IDS}",
+                "ids = []\n    for token in tokens:\n"
+                "        if token not in vocab:\n            break\n"
+                "        ids.append(vocab[token])\n    return ids",
+            ),
         ),
     ),
     Misconception(
         "unknown-raises",
         "a token that is not in the vocabulary raises an error",
         "vocab[token] raises KeyError where there is no such key. Say what to take instead.",
-        (lambda tokens, vocab, unk: [vocab[token] for token in tokens],),
+        (change(ID, "vocab[token]"),),
         r"^(KeyError|ValueError)",
     ),
     Misconception(
         "unk-not-looked-up",
         "unknown tokens become the string unk, not its id",
         "unk is a token. Like every token it has an id, and the vocabulary knows it.",
-        (_looked_up(lambda token, vocab, unk: unk),),
+        (change(ID, "vocab.get(token, unk)"),),
     ),
     Misconception(
         "unknown-is-a-fixed-number",
         "unknown tokens get a fixed number instead of the id of unk",
         "Which id unk has depends on the vocabulary. Look it up: it need not be 0 or the last one.",
-        tuple(
-            _looked_up(instead)
-            for instead in (
-                lambda token, vocab, unk: 0,
-                lambda token, vocab, unk: 1,
-                lambda token, vocab, unk: 3,
-                lambda token, vocab, unk: -1,
-                lambda token, vocab, unk: len(vocab),
-                lambda token, vocab, unk: len(vocab) - 1,
-            )
+        (
+            *(
+                change(ID, f"vocab.get(token, {number})")
+                for number in ("0", "1", "3", "-1", "len(vocab)", "len(vocab) - 1")
+            ),
         ),
     ),
     Misconception(
         "unknown-is-none",
         "unknown tokens become None",
         "vocab.get(token) gives None where there is no such key. It takes a second argument.",
-        (lambda tokens, vocab, unk: [vocab.get(token) for token in tokens],),
+        (change(ID, "vocab.get(token)"),),
     ),
     Misconception(
         "zero-is-unknown",
         "the token with id 0 is taken for an unknown one",
         "The number 0 counts as false, so `vocab.get(token) or ...` and `if vocab.get(token)` "
         "throw away a good id. Ask whether the token is in the vocabulary.",
-        (lambda tokens, vocab, unk: [vocab.get(token) or vocab[unk] for token in tokens],),
+        (change(ID, "vocab.get(token) or vocab[unk]"),),
     ),
     Misconception(
         "vocabulary-grows",
         "unknown tokens get new ids",
         "The model has a row for each id of the vocabulary and none for new ones. The vocabulary "
         "stays as it is, and unknown tokens become unk.",
-        (_grown, _grown_copy),
+        (
+            change(ID, "vocab.setdefault(token, len(vocab))"),
+            change(ID, "vocab.setdefault(token, len(vocab))")
+            + change("    return", "    vocab = dict(vocab)\n    return"),
+        ),
     ),
     Misconception(
         "case-ignored",
         "tokens are looked up in lower case",
         "The vocabulary tells 'The' from 'the'. Look tokens up as they are.",
         (
-            lambda tokens, vocab, unk: _encode([token.lower() for token in tokens], vocab, unk),
-            lambda tokens, vocab, unk: [
-                vocab.get(token, vocab.get(token.lower(), vocab[unk])) for token in tokens
-            ],
+            change(ID, "vocab.get(token.lower(), vocab[unk])"),
+            change(ID, "vocab.get(token, vocab.get(token.lower(), vocab[unk]))"),
         ),
     ),
     Misconception(
         "place-in-dictionary",
         "the ids are places in the dictionary, not its values",
         "A dictionary may hold its entries in any order. The id of a token is the value under it.",
-        (lambda tokens, vocab, unk: _encode(tokens, _ids(vocab), unk),),
+        (
+            change(
+                "    return",
+                "    vocab = {token: place for place, token in enumerate(vocab)}\n    return",
+            ),
+        ),
     ),
     Misconception(
         "only-once",
@@ -564,101 +469,69 @@ ENCODE = (
         "A sentence says the same word twice, and so do its ids. Go through the tokens as they "
         "are, without a set.",
         (
-            lambda tokens, vocab, unk: _encode(list(dict.fromkeys(tokens)), vocab, unk),
-            lambda tokens, vocab, unk: sorted({*_encode(tokens, vocab, unk)}),
+            change("in tokens]", "in dict.fromkeys(tokens)]"),
+            change(IDS, f"sorted(set({IDS}))"),
         ),
     ),
     Misconception(
         "sorted-ids",
         "the ids are sorted",
         "The order of the ids is the order of the tokens, and with it the sentence.",
-        (lambda tokens, vocab, unk: sorted(_encode(tokens, vocab, unk)),),
+        (change(IDS, f"sorted({IDS})"),),
     ),
     Misconception(
         "ids-as-text",
         "the ids are strings",
         "An id is used as the number of a row. Look for str() or an f-string.",
-        (lambda tokens, vocab, unk: [str(each) for each in _encode(tokens, vocab, unk)],),
+        (change(ID, f"str({ID})"),),
     ),
     Misconception(
         "tensor-returned",
         "the result is a tensor or an array, not a list",
         "A tensor needs sentences of one length, which comes later. Return a list of integers.",
-        (_as_tensor,),
+        (change(IDS, f"torch.tensor({IDS})"),),
         r"is a(n)? (tensor|ndarray|Tensor)",
     ),
-    _with(CHANGES_INPUT, _tokens_replaced, _all_replaced),
+    with_wrong(
+        CHANGES_INPUT,
+        change(
+            "    return",
+            "    tokens[:] = [token if token in vocab else unk for token in tokens]\n    return",
+        ),
+        change(f"return {IDS}", f"tokens[:] = {IDS}\n    return list(tokens)"),
+    ),
 )
 
 
 # --- count_pairs -----------------------------------------------------------------------------
 
-Words = dict[Word, int]
+PAIRS, COUNTED = "pairwise(word)", "counts[pair] += count"
+ONCE_A_WORD = change(PAIRS, f"set({PAIRS})")
+ACROSS_WORDS = change(
+    "    return counts",
+    "    for one, other in pairwise(words):\n        counts[one[-1], other[0]] += words[one]\n"
+    "    return counts",
+)
+IN_ONE_ROW = change(
+    "counts: Counter[tuple[str, str]] = Counter()",
+    "row = [symbol for word, count in words.items() for symbol in word * count]\n"
+    "    return Counter(pairwise(row))",
+)
 
-
-def _pairs(word: Iterable[str]) -> list[Pair]:
-    return list(pairwise(word))
-
-
-def _counted(
-    words: Words,
-    pairs: Step = _pairs,
-    weigh: Step = lambda count: count,
-    key: Step = lambda pair: pair,
-) -> dict[Any, int]:
-    """Count pairs, right unless a step is replaced."""
-    counts: dict[Any, int] = {}
-    for word, count in words.items():
-        for pair in pairs(word):
-            counts[key(pair)] = counts.get(key(pair), 0) + weigh(count)
-    return counts
-
-
-def _without_overlap(word: Word) -> list[Pair]:
-    """Count "aaa" as one pair of a, like str.count."""
-    found: list[Pair] = []
-    last: dict[Pair, int] = {}
-    for place, pair in enumerate(_pairs(word)):
-        if last.get(pair) != place - 1:
-            found.append(pair)
-            last[pair] = place
-    return found
-
-
-def _across(words: Words) -> dict[Pair, int]:
-    counts = Counter(_counted(words))
-    for (one, count), (other, _) in zip(list(words.items()), list(words.items())[1:], strict=False):
-        counts[one[-1], other[0]] += count
-    return dict(counts)
-
-
-def _across_unweighted(words: Words) -> dict[Pair, int]:
-    counts = Counter(_counted(words))
-    for one, other in _pairs(words):  # type: ignore[arg-type]
-        counts[one[-1], other[0]] += 1
-    return dict(counts)
-
-
-def _in_one_row(words: Words) -> dict[Pair, int]:
-    row = [symbol for word, count in words.items() for _ in range(count) for symbol in word]
-    return dict(Counter(_pairs(row)))
-
-
-def _last_word_wins(words: Words) -> dict[Pair, int]:
-    return {pair: count for word, count in words.items() for pair in _pairs(word)}
-
-
-def _single_symbols(words: Words) -> dict[str, int]:
-    return _counted(words, pairs=list)
-
-
-def _ends_meet(word: Word) -> list[Pair]:
-    return [(word[place - 1], word[place]) for place in range(len(word))]
-
-
-def _all_pairs(word: Word) -> list[Pair]:
-    return [(one, other) for place, one in enumerate(word) for other in word[place + 1 :]]
-
+NO_OVERLAPS = Misconception(
+    "no-overlaps",
+    "of pairs that overlap only one is counted",
+    "'aaa' holds the pair (a, a) at two places. Only merging has to choose; counting takes "
+    "every place.",
+    (
+        change(
+            f"        for pair in {PAIRS}:\n",
+            f"        before = None\n        for pair in {PAIRS}:\n"
+            "            before = None if pair == before else pair\n"
+            "            if before is None:\n                continue\n",
+        ),
+    ),
+)
 
 COUNT = (
     Misconception(
@@ -666,7 +539,7 @@ COUNT = (
         "the pairs are not weighted by the word's count",
         "A word that comes 100 times holds each of its pairs 100 times. Add the word's count, "
         "not 1.",
-        (partial(_counted, weigh=lambda count: 1),),
+        (change(COUNTED, "counts[pair] += 1"),),
     ),
     Misconception(
         "once-a-word",
@@ -674,56 +547,54 @@ COUNT = (
         "Each place counts, so the word's count is added at each. Look for a set, or a test "
         "whether the pair is in the word.",
         (
-            partial(_counted, pairs=lambda word: set(_pairs(word))),
-            partial(_counted, pairs=lambda word: set(_pairs(word)), weigh=lambda count: 1),
+            ONCE_A_WORD,
+            ONCE_A_WORD + change(COUNTED, "counts[pair] += 1"),
         ),
     ),
-    Misconception(
-        "no-overlaps",
-        "of pairs that overlap only one is counted",
-        "'aaa' holds the pair (a, a) at two places. Only merging has to choose; counting takes "
-        "every place.",
-        (partial(_counted, pairs=_without_overlap),),
-    ),
+    NO_OVERLAPS,
     Misconception(
         "across-words",
         "the end of one word and the beginning of the next are counted as a pair",
         "Words are kept apart in a dictionary, and their order means nothing. Pairs stand inside "
         "one word.",
-        (_across, _across_unweighted, _in_one_row),
+        (
+            ACROSS_WORDS,
+            ACROSS_WORDS + change("+= words[one]", "+= 1"),
+            IN_ONE_ROW,
+        ),
     ),
     Misconception(
         "ends-meet",
         "the last and the first symbol of a word are counted as a pair",
         "word[-1] is the last symbol, so an index that starts at 0 and looks one back goes round "
         "the end.",
-        (partial(_counted, pairs=_ends_meet),),
+        (change(PAIRS, "((word[place - 1], word[place]) for place in range(len(word)))"),),
     ),
     Misconception(
         "last-pair-lost",
         "the last pair of each word is not counted",
         "A word of n symbols has n - 1 pairs. Look at the end of the range.",
-        (partial(_counted, pairs=lambda word: _pairs(word)[:-1]),),
+        (change(PAIRS, "pairwise(word[:-1])"),),
     ),
     Misconception(
         "first-pair-lost",
         "the first pair of each word is not counted",
         "A word of n symbols has n - 1 pairs, and the first starts at index 0.",
-        (partial(_counted, pairs=lambda word: _pairs(word)[1:]),),
+        (change(PAIRS, "pairwise(word[1:])"),),
     ),
     Misconception(
         "every-other-pair",
         "each word is cut into twos, so that only every other pair is counted",
         "The symbols b and c of 'abcd' are neighbours too. Go on by one symbol, not by two.",
-        (partial(_counted, pairs=lambda word: _pairs(word)[::2]),),
+        (change(PAIRS, "zip(word[::2], word[1::2])"),),
     ),
     Misconception(
         "joined-keys",
         "the keys are strings, in which the two symbols of a pair can no longer be told apart",
         "('a', 'bc') and ('ab', 'c') are two pairs with the same text. Take the tuple as the key.",
         (
-            partial(_counted, key="".join),
-            partial(_counted, key=" ".join),
+            change(COUNTED, 'counts["".join(pair)] += count'),
+            change(COUNTED, 'counts[" ".join(pair)] += count'),
         ),
     ),
     Misconception(
@@ -731,30 +602,30 @@ COUNT = (
         "the pairs (a, b) and (b, a) are counted as one",
         "'on' and 'no' are not the same. Leave the two symbols of a pair in their order.",
         (
-            partial(_counted, key=lambda pair: tuple(sorted(pair))),
-            partial(_counted, key=lambda pair: tuple(sorted(pair, reverse=True))),
+            change(COUNTED, "counts[tuple(sorted(pair))] += count"),
+            change(COUNTED, "counts[tuple(sorted(pair, reverse=True))] += count"),
         ),
     ),
     Misconception(
         "not-added",
         "only the last word that holds a pair counts",
         "counts[pair] = count forgets what was there before. Add to it.",
-        (_last_word_wins,),
+        (change(COUNTED, "counts[pair] = count"),),
     ),
     Misconception(
         "characters",
         "characters are paired, not symbols",
         "After the first merges a symbol may have several characters. Pair the entries of the "
         "tuple, and do not join them before.",
-        (partial(_counted, pairs=lambda word: _pairs("".join(word))),),
+        (change(PAIRS, 'pairwise("".join(word))'),),
     ),
     Misconception(
         "single-symbols",
         "single symbols are counted, not pairs",
         "A key is a tuple of two neighbours.",
         (
-            _single_symbols,
-            partial(_counted, pairs=lambda word: [(each,) for each in word]),
+            change(PAIRS, "word"),
+            change(PAIRS, "zip(word)"),
         ),
     ),
     Misconception(
@@ -763,8 +634,11 @@ COUNT = (
         "Only two symbols that stand side by side can be merged. Look for combinations or a loop "
         "in a loop.",
         (
-            partial(_counted, pairs=_all_pairs),
-            partial(_counted, pairs=lambda word: [(x, y) for x in word for y in word]),
+            change(
+                PAIRS,
+                "((one, other) for place, one in enumerate(word) for other in word[place + 1 :])",
+            ),
+            change(PAIRS, "((one, other) for one in word for other in word)"),
         ),
     ),
     Misconception(
@@ -772,8 +646,8 @@ COUNT = (
         "the result is a list, not a dictionary",
         "The next step looks counts up by pair. Return the dictionary itself.",
         (
-            lambda words: list(_counted(words).items()),
-            lambda words: Counter(_counted(words)).most_common(),
+            change("return counts", "return list(counts.items())"),
+            change("return counts", "return counts.most_common()"),
         ),
     ),
 )
@@ -781,214 +655,107 @@ COUNT = (
 
 # --- merge_pair ------------------------------------------------------------------------------
 
-
-def merged(word: Iterable[str], pair: Pair) -> Word:
-    """Merge a pair in a word, rightly: from the left, without overlap."""
-    found: list[str] = []
-    open_ = False  # whether the last symbol in `found` may still be joined
-    for symbol in word:
-        if open_ and (found[-1], symbol) == tuple(pair):
-            found[-1] += symbol
-            open_ = False
-        else:
-            found.append(symbol)
-            open_ = True
-    return tuple(found)
-
-
-def _places(word: Word, pair: Pair) -> list[int]:
-    return [place for place, found in enumerate(_pairs(word)) if found == tuple(pair)]
-
-
-def _overlapping(word: Word, pair: Pair) -> Word:
-    places = _places(word, pair)
-    covered = {place + 1 for place in places} - set(places)
-    return tuple(
-        "".join(pair) if place in places else symbol
-        for place, symbol in enumerate(word)
-        if place not in covered
-    )
-
-
-def _second_stays(word: Word, pair: Pair) -> Word:
-    places = _places(word, pair)
-    return tuple("".join(pair) if place in places else symbol for place, symbol in enumerate(word))
-
-
-def _once(word: Word, pair: Pair) -> Word:
-    places = _places(word, pair)[:1]
-    return word if not places else (*word[: places[0]], "".join(pair), *word[places[0] + 2 :])
-
-
-def _first_place_only(word: Word, pair: Pair) -> Word:
-    """Look at the first place of the first symbol only, as word.index does."""
-    place = word.index(pair[0]) if pair[0] in word else len(word)
-    if word[place + 1 : place + 2] != (pair[1],):
-        return word
-    return (*word[:place], "".join(pair), *word[place + 2 :])
-
-
-def _from_right(word: Word, pair: Pair) -> Word:
-    found: list[str] = []
-    place = len(word) - 1
-    while place >= 0:
-        if place and (word[place - 1], word[place]) == tuple(pair):
-            found.insert(0, "".join(pair))
-            place -= 2
-        else:
-            found.insert(0, word[place])
-            place -= 1
-    return tuple(found)
-
-
-def _merged_if(
-    fits: Callable[[Pair, Pair], bool],
-    text: Step = lambda here, pair: "".join(here),
-) -> Step:
-    """Return a merge of neighbours that fit the pair; `text` makes the new symbol."""
-
-    def merge(word: Word, pair: Pair) -> tuple[Any, ...]:
-        found: list[Any] = []
-        place = 0
-        while place < len(word):
-            here = word[place : place + 2]
-            if len(here) == 2 and fits(here, pair):
-                found.append(text(here, pair))
-                place += 2
-            else:
-                found.append(word[place])
-                place += 1
-        return tuple(found)
-
-    return merge
-
-
-def _equal(here: Pair, pair: Pair) -> bool:
-    return here == tuple(pair)
-
-
-def _either(here: Pair, pair: Pair) -> bool:
-    return here in (pair, pair[::-1])
-
-
-def _joined_by(separator: str) -> Step:
-    return _merged_if(_equal, lambda here, pair: separator.join(pair))
-
-
-_either_order = _merged_if(_either)
-_either_order_as_pair = _merged_if(_either, lambda here, pair: "".join(pair))
-_same_text = _merged_if(lambda here, pair: "".join(here) == "".join(pair))
-
-
-def _inside_symbols(word: Word, pair: Pair) -> Word:
-    return tuple(" ".join(word).replace(" ".join(pair), "".join(pair)).split(" "))
-
-
-def _last_symbol_lost(word: Word, pair: Pair) -> Word:
-    places = _places(word, pair)
-    whole = merged(word, pair)
-    return whole if places and places[-1] == len(word) - 2 and len(whole[-1]) > 1 else whole[:-1]
-
-
-def _beyond_the_end(word: Word, pair: Pair) -> Word:
-    found = []
-    place = 0
-    while place < len(word):
-        if word[place] == pair[0] and word[place + 1] == pair[1]:
-            found.append(pair[0] + pair[1])
-            place += 2
-        else:
-            found.append(word[place])
-            place += 1
-    return tuple(found)
-
-
-def _always_beyond(word: Word, pair: Pair) -> Word:
-    """Look beyond the end at every last symbol, not only where it is the pair's first."""
-    if _places(word, pair)[-1:] != [len(word) - 2]:
-        raise IndexError("tuple index out of range")
-    return _beyond_the_end(word, pair)
-
-
-def _by_twos(word: Word, pair: Pair) -> Word:
-    cut = [word[place : place + 2] for place in range(0, len(word), 2)]
-    return tuple(
-        symbol for two in cut for symbol in (["".join(pair)] if two == tuple(pair) else two)
-    )
-
-
-def _listed(function: Step, make: Step) -> Step:
-    return lambda *args, **kwargs: make(function(*args, **kwargs))
-
+STANDS_HERE, SYMBOL = "word[place : place + 2] == pair", "pair[0] + pair[1]"
+MERGED = "tuple(merged)"
+MERGED_ONCE = change(
+    "            place += 2\n", "            return (*merged, *word[place + 2 :])\n"
+)
+IN_EITHER_ORDER = change(STANDS_HERE, "word[place : place + 2] in (pair, pair[::-1])")
+HERE_JOINED = change(SYMBOL, "word[place] + word[place + 1]")
 
 OVERLAPPING = Misconception(
     "overlapping",
     "pairs that overlap are both merged, so that a symbol is used twice",
     "'aaa' becomes 'aa' and 'a': once the first two are merged, the second a is gone. After a "
     "merge go on behind both symbols.",
-    (),
+    (change("place += 2", "place += 1 if word[place + 1 : place + 3] == pair else 2"),),
 )
+
 SECOND_STAYS = Misconception(
     "second-symbol-stays",
     "the second symbol of a merged pair stays in the word",
     "It is part of the new symbol now. After a merge go on behind both symbols: by two places, "
     "not by one.",
-    (),
+    (change("place += 2", "place += 1"),),
 )
+
 FIRST_ONLY = Misconception(
     "first-place-only",
     "only the first place is merged",
     "All places at which the pair stands are merged. Look for a return or break inside the loop, "
     "or for index().",
-    (),
+    (
+        MERGED_ONCE,
+        change(STANDS_HERE, f"{STANDS_HERE} and pair[0] not in word[:place]"),
+    ),
 )
+
 FROM_RIGHT = Misconception(
     "from-the-right",
     "the word is read from its end",
     "Where pairs overlap, the one that starts further left is merged: 'aaa' becomes 'aa', 'a'.",
-    (),
+    (
+        change("    merged = []", "    word, pair = word[::-1], pair[::-1]\n    merged = []")
+        + change(SYMBOL, "pair[1] + pair[0]")
+        + change(MERGED, "tuple(merged[::-1])"),
+    ),
 )
+
 EITHER_ORDER = Misconception(
     "either-order",
     "the two symbols are merged in the other order, too",
     "The pair (o, n) stands in 'on' and not in 'no'. Look for a set or `in`.",
-    (),
+    (
+        IN_EITHER_ORDER + HERE_JOINED,
+        IN_EITHER_ORDER,
+    ),
 )
+
 INSIDE = Misconception(
     "inside-symbols",
     "the pair is found across the borders of longer symbols",
     "In 'l ow e' the text 'w e' stands, but no symbol is w. A search in the joined text does not "
     "know where symbols begin and end; compare whole symbols.",
-    (),
+    (
+        change(
+            "    merged = []",
+            '    return tuple(" ".join(word).replace(" ".join(pair), "".join(pair)).split(" "))',
+        ),
+    ),
 )
+
 SAME_TEXT = Misconception(
     "same-text",
     "two symbols are merged because together they spell the same as the pair",
     "('a', 'bc') is not ('ab', 'c'). Compare the symbols one by one, not their joined text.",
-    (),
+    (change(STANDS_HERE, '"".join(word[place : place + 2]) == "".join(pair)'),),
 )
+
 LAST_LOST = Misconception(
     "last-symbol-lost",
     "the last symbol of the word is lost",
     "A loop over all pairs ends one symbol early. Look at what becomes of a last symbol that was "
     "not merged.",
-    (),
+    (change("place < len(word)", "place < len(word) - 1"),),
 )
 
 MERGE = (
-    _with(OVERLAPPING, _overlapping),
-    _with(SECOND_STAYS, _second_stays),
-    _with(FIRST_ONLY, _once, _first_place_only),
-    _with(FROM_RIGHT, _from_right),
-    _with(EITHER_ORDER, _either_order, _either_order_as_pair),
-    _with(INSIDE, _inside_symbols),
-    _with(SAME_TEXT, _same_text),
-    _with(LAST_LOST, _last_symbol_lost),
+    OVERLAPPING,
+    SECOND_STAYS,
+    FIRST_ONLY,
+    FROM_RIGHT,
+    EITHER_ORDER,
+    INSIDE,
+    SAME_TEXT,
+    LAST_LOST,
     Misconception(
         "beyond-the-end",
         "the code looks at the symbol after the last one",
         "The last symbol has no neighbour to its right. Look at which index word[i + 1] reaches.",
-        (_beyond_the_end, _always_beyond),
+        (
+            change(STANDS_HERE, "word[place] == pair[0] and word[place + 1] == pair[1]"),
+            change(STANDS_HERE, "(word[place], word[place + 1]) == pair"),
+        ),
         r"^IndexError",
     ),
     Misconception(
@@ -996,19 +763,24 @@ MERGE = (
         "only pairs that start at an even place are merged",
         "A pair may start anywhere. Go on by one symbol where nothing was merged, by two where "
         "something was.",
-        (_by_twos,),
+        (
+            change(
+                "merged.append(word[place])\n            place += 1",
+                "merged += word[place : place + 2]\n            place += 2",
+            ),
+        ),
     ),
     Misconception(
         "pair-kept",
         "the pair itself becomes the symbol, not its text",
         "A symbol is a string: ('a', 'b') becomes 'ab'.",
-        (_merged_if(_equal, lambda here, pair: here),),
+        (change(SYMBOL, "pair"),),
     ),
     Misconception(
         "with-separator",
         "something stands between the two symbols that were merged",
         "The symbols of a word, put together, always spell the word. Join with nothing between.",
-        (_joined_by(" "), _joined_by("_"), _joined_by("##")),
+        (*(change(SYMBOL, f"pair[0] + {mark!r} + pair[1]") for mark in (" ", "_", "##")),),
     ),
     Misconception(
         "not-a-tuple",
@@ -1016,9 +788,9 @@ MERGE = (
         "Words are keys of a dictionary in the next tasks, and a list cannot be one. Return a "
         "tuple of strings.",
         (
-            _listed(merged, list),
-            _listed(merged, "".join),
-            _listed(merged, " ".join),
+            change(MERGED, "merged"),
+            change(MERGED, '"".join(merged)'),
+            change(MERGED, '" ".join(merged)'),
         ),
     ),
     Misconception(
@@ -1026,7 +798,7 @@ MERGE = (
         "the word comes back as it was",
         "A tuple cannot be changed, and replace() gives a new string. Look at whether what you "
         "made is what you return.",
-        (lambda word, pair: word,),
+        (change(MERGED, "word"),),
     ),
 )
 
@@ -1034,83 +806,20 @@ MERGE = (
 # --- train_bpe -------------------------------------------------------------------------------
 
 
-def _greatest(counts: dict[Pair, int]) -> Pair:
-    return max(counts, key=lambda pair: (counts[pair], pair))
+def _written_out(piece: Callable[..., Any], answer: str) -> Change:
+    """Put the code of a piece before the answer that calls it, so that it can be changed."""
+    start = f"def {answer}("
+    return change(start, f"{inspect.getsource(piece)}\n\n{start}") + change(
+        f"reference.{piece.__name__}", piece.__name__
+    )
 
 
-def _best_by(tie: Step) -> Step:
-    """Return a choice of the most frequent pair that breaks ties in another way."""
-    return lambda counts: max(counts, key=lambda pair: (counts[pair], tie(pair)))
-
-
-def _learned(
-    word_counts: dict[str, int],
-    num_merges: int,
-    *,
-    start: Step = tuple,
-    count: Step = _counted,
-    choose: Step = _greatest,
-    merge: Step = merged,
-    enough: Callable[[int], bool] = lambda count: True,
-) -> list[Any]:
-    """Learn merges, right unless a step is replaced.
-
-    Args:
-        word_counts: words with their counts.
-        num_merges: how many.
-        start: makes the first symbols of a word.
-        count: counts the pairs.
-        choose: takes a pair from the counts.
-        merge: merges it in a word.
-        enough: tells from the count of the best pair whether to go on.
-
-    Returns:
-        the merges.
-    """
-    words = {start(word): number for word, number in word_counts.items()}
-    merges: list[Any] = []
-    for _ in range(num_merges):
-        counts = count(words)
-        if not counts or not enough(max(counts.values())):
-            break
-        merges.append(choose(counts))
-        words = {merge(word, merges[-1]): number for word, number in words.items()}
-    return merges
-
-
-def _ranked_once(word_counts: dict[str, int], num_merges: int, key: Step) -> list[Pair]:
-    counts = _counted({tuple(word): number for word, number in word_counts.items()})
-    return sorted(counts, key=lambda pair: key(pair, counts[pair]), reverse=True)[:num_merges]
-
-
-def _never_stops(word_counts: dict[str, int], num_merges: int) -> list[Pair]:
-    merges = _learned(word_counts, num_merges)
-    if len(merges) < num_merges:
-        raise ValueError("max() arg is an empty sequence")
-    return merges
-
-
-def _padded(word_counts: dict[str, int], num_merges: int) -> list[Pair]:
-    """Go on with the last pair where none is left."""
-    merges = _learned(word_counts, num_merges)
-    return merges + merges[-1:] * (num_merges - len(merges))
-
-
-def _counts_used_up(word_counts: dict[str, int], num_merges: int) -> list[Pair]:
-    merges = _learned(word_counts, num_merges)
-    word_counts.clear()
-    return merges
-
-
-def _counts_changed(word_counts: dict[str, int], num_merges: int) -> list[Pair]:
-    merges = _learned(word_counts, num_merges)
-    for word in list(word_counts):
-        spelled: Word = tuple(word)
-        for pair in merges:
-            spelled = merged(spelled, pair)
-        word_counts[" ".join(spelled)] = word_counts.pop(word)
-    return merges
-
+COUNT_WRITTEN_OUT = _written_out(count_pairs, "train_bpe")
+MERGE_WRITTEN_OUT = _written_out(merge_pair, "train_bpe")
+SPELLED, RANKED = "tuple(word): count for", "(counts[pair], pair)"
+BEST = f"max(counts, key=lambda pair: {RANKED})"
+STOP = "        if not counts:\n            break\n"
+REPLACED = "        words = {reference.merge_pair(w, best): n for w, n in words.items()}\n"
 
 END_OF_WORD = Misconception(
     "end-of-word",
@@ -1126,7 +835,7 @@ TRAIN = (
         "the pairs are not weighted by the words' counts",
         "A word that comes 100 times holds each of its pairs 100 times. Look at where the counts "
         "of the words come in.",
-        (partial(_learned, count=partial(_counted, weigh=lambda count: 1)),),
+        (change(SPELLED, "tuple(word): 1 for"),),
     ),
     Misconception(
         "ties-as-they-came",
@@ -1134,11 +843,8 @@ TRAIN = (
         "max(counts, key=counts.get) leaves ties to the order of the dictionary. Compare the count "
         "and then the pair; the greatest pair wins.",
         (
-            partial(_learned, choose=lambda counts: max(counts, key=counts.get)),
-            partial(
-                _learned,
-                choose=lambda counts: max(reversed(counts), key=counts.get),
-            ),
+            change(BEST, "max(counts, key=counts.get)"),
+            change(BEST, "max(reversed(counts), key=counts.get)"),
         ),
     ),
     Misconception(
@@ -1146,12 +852,7 @@ TRAIN = (
         "between equally frequent pairs the smallest wins",
         "The contract wants the lexicographically greatest pair. Look at the sign in the sort key, "
         "or at min and max.",
-        (
-            partial(
-                _learned,
-                choose=lambda counts: min(counts, key=lambda pair: (-counts[pair], pair)),
-            ),
-        ),
+        (change(BEST, "min(counts, key=lambda pair: (-counts[pair], pair))"),),
     ),
     Misconception(
         "ties-by-the-joined-text",
@@ -1159,26 +860,32 @@ TRAIN = (
         "The pairs themselves are compared, symbol by symbol: ('ab', 'a') is greater than "
         "('a', 'c'), though 'aba' is smaller than 'ac'.",
         (
-            partial(_learned, choose=_best_by("".join)),
-            partial(_learned, choose=_best_by(lambda pair: (len("".join(pair)), pair))),
-            partial(_learned, choose=_best_by(lambda pair: (-len("".join(pair)), pair))),
+            change(RANKED, '(counts[pair], "".join(pair))'),
+            change(RANKED, '(counts[pair], len("".join(pair)), pair)'),
+            change(RANKED, '(counts[pair], -len("".join(pair)), pair)'),
         ),
     ),
-    _with(FIRST_ROUND, lambda word_counts, num_merges: _learned(word_counts, min(1, num_merges))),
+    with_wrong(FIRST_ROUND, change(REPLACED, "        return merges\n")),
     Misconception(
         "words-not-merged",
         "the words stay as they were, so the same pair wins each time",
         "After each merge the pairs are counted in the merged words. Look at whether the merged "
         "words take the place of the old ones.",
-        (partial(_learned, merge=lambda word, pair: word),),
+        (change(REPLACED, ""),),
     ),
     Misconception(
         "counted-once",
         "the pairs are counted once, at the beginning",
         "A merge makes new pairs and takes others away. Count again after each merge.",
         (
-            partial(_ranked_once, key=lambda pair, count: (count, pair)),
-            partial(_ranked_once, key=lambda pair, count: count),
+            *(
+                change(
+                    "    merges = []",
+                    "    counts = reference.count_pairs(words)\n"
+                    f"    return sorted(counts, key={key}, reverse=True)[:num_merges]",
+                )
+                for key in (f"lambda pair: {RANKED}", "counts.get")
+            ),
         ),
     ),
     Misconception(
@@ -1186,49 +893,43 @@ TRAIN = (
         "the rarest pair is merged, not the most frequent one",
         "Merging should make the text as short as it can. Look at min and max, or at the sign.",
         (
-            partial(
-                _learned,
-                choose=lambda counts: min(counts, key=lambda pair: (counts[pair], pair)),
-            ),
-            partial(_learned, choose=lambda counts: min(counts, key=counts.get)),
-            partial(
-                _learned,
-                choose=lambda counts: max(counts, key=lambda pair: (-counts[pair], pair)),
-            ),
+            change("max(counts", "min(counts"),
+            change(BEST, "min(counts, key=counts.get)"),
+            change(RANKED, "(-counts[pair], pair)"),
         ),
     ),
     Misconception(
         "greatest-pair-only",
         "the greatest pair is merged, however rare it is",
         "max(counts) compares the pairs only. Compare their counts first.",
-        (partial(_learned, choose=max),),
+        (change(BEST, "max(counts)"),),
     ),
-    _with(
+    with_wrong(
         END_OF_WORD,
-        partial(_learned, start=lambda word: (*word, "</w>")),
-        partial(_learned, start=lambda word: (*word[:-1], f"{word[-1]}</w>")),
-        partial(_learned, start=lambda word: (*word, "_")),
+        change(SPELLED, '(*word, "</w>"): count for'),
+        change(SPELLED, '(*word[:-1], word[-1] + "</w>"): count for'),
+        change(SPELLED, '(*word, "_"): count for'),
     ),
     Misconception(
         "stops-at-one",
         "the training stops at pairs that come only once",
         "This task stops early only when no pair is left, and a pair that comes once is one.",
-        (partial(_learned, enough=lambda count: count > 1),),
+        (change("if not counts:", "if max(counts.values(), default=0) < 2:"),),
     ),
     Misconception(
         "one-too-few",
         "the number of merges is not num_merges",
         "Count the merges by hand for num_merges=1. Look at the range of the loop and at its end.",
         (
-            lambda word_counts, num_merges: _learned(word_counts, max(0, num_merges - 1)),
-            lambda word_counts, num_merges: _learned(word_counts, num_merges + 1),
+            change("range(num_merges)", "range(num_merges - 1)"),
+            change("range(num_merges)", "range(num_merges + 1)"),
         ),
     ),
     Misconception(
         "no-pair-left",
         "the code fails when no pair is left",
         "Small texts run out of pairs before num_merges. Stop then, and return what there is.",
-        (_never_stops,),
+        (change(STOP, ""),),
         r"empty (sequence|iterable)|IndexError|NoneType|argument is empty",
     ),
     Misconception(
@@ -1236,49 +937,47 @@ TRAIN = (
         "when no pair is left, the last merge is repeated",
         "The list of merges is then shorter than num_merges. Look at what the loop does when the "
         "counts are empty.",
-        (_padded,),
+        (
+            change(
+                STOP,
+                "        if not counts:\n            merges += merges[-1:]\n            continue\n",
+            ),
+        ),
     ),
     Misconception(
         "once-a-word",
         "a pair that comes twice in a word is counted once",
         "Each place counts. Look for a set of pairs, or a test whether the pair is in the word.",
-        (partial(_learned, count=partial(_counted, pairs=lambda word: set(_pairs(word)))),),
+        (COUNT_WRITTEN_OUT + ONCE_A_WORD,),
     ),
-    Misconception(
-        "no-overlaps",
-        "of pairs that overlap only one is counted",
-        "'aaa' holds the pair (a, a) at two places. Only merging has to choose; counting takes "
-        "every place.",
-        (partial(_learned, count=partial(_counted, pairs=_without_overlap)),),
-    ),
+    *after(COUNT_WRITTEN_OUT, NO_OVERLAPS),
     Misconception(
         "across-words",
         "the end of one word and the beginning of the next are counted as a pair",
         "Pairs stand inside one word. Keep the words apart.",
         (
-            partial(_learned, count=_across),
-            partial(_learned, count=_in_one_row),
+            COUNT_WRITTEN_OUT + ACROSS_WORDS,
+            COUNT_WRITTEN_OUT + IN_ONE_ROW,
         ),
     ),
-    _with(OVERLAPPING, partial(_learned, merge=_overlapping)),
-    _with(SECOND_STAYS, partial(_learned, merge=_second_stays)),
-    _with(FIRST_ONLY, partial(_learned, merge=_once)),
-    _with(INSIDE, partial(_learned, merge=_inside_symbols)),
+    *after(MERGE_WRITTEN_OUT, OVERLAPPING, SECOND_STAYS),
+    with_wrong(FIRST_ONLY, MERGE_WRITTEN_OUT + MERGED_ONCE),
+    *after(MERGE_WRITTEN_OUT, INSIDE),
     Misconception(
         "symbols-returned",
         "the result holds the new symbols, not the pairs that were merged",
         "'abc' could come from ('a', 'bc') or from ('ab', 'c'). To apply a merge one has to know "
         "which; return the pairs.",
         (
-            _listed(_learned, lambda merges: ["".join(pair) for pair in merges]),
-            _listed(_learned, lambda merges: [" ".join(pair) for pair in merges]),
+            change("append(best)", 'append("".join(best))'),
+            change("append(best)", 'append(" ".join(best))'),
         ),
     ),
     Misconception(
         "pairs-not-tuples",
         "the pairs are lists, not tuples",
         "A pair is looked up in dictionaries, and a list cannot be a key. Make each pair a tuple.",
-        (_listed(_learned, lambda merges: [list(pair) for pair in merges]),),
+        (change("append(best)", "append(list(best))"),),
     ),
     Misconception(
         "dictionary-returned",
@@ -1286,43 +985,42 @@ TRAIN = (
         "The order of the merges is what was learned. Return the pairs in a list, first merge "
         "first.",
         (
-            _listed(_learned, lambda merges: {pair: rank for rank, pair in enumerate(merges)}),
-            _listed(_learned, lambda merges: {pair: "".join(pair) for pair in merges}),
+            change("return merges", "return {pair: rank for rank, pair in enumerate(merges)}"),
+            change("return merges", 'return {pair: "".join(pair) for pair in merges}'),
         ),
     ),
-    _with(CHANGES_INPUT, _counts_changed, _counts_used_up),
+    with_wrong(
+        CHANGES_INPUT,
+        change(
+            "    return merges",
+            "    for word, symbols in zip(list(word_counts), words):\n"
+            '        word_counts[" ".join(symbols)] = word_counts.pop(word)\n    return merges',
+        ),
+        change("    return merges", "    word_counts.clear()\n    return merges"),
+    ),
 )
 
 
 # --- bpe_encode ------------------------------------------------------------------------------
 
-Merges = list[Pair]
+IN_TURN, PIECES = "for pair in merges:", "list(symbols)"
+JOINED = "        symbols = reference.merge_pair(symbols, pair)\n"
+KNOWN = change(
+    "    symbols = tuple(word)",
+    '    known = {each for pair in merges for each in "".join(pair)}\n    symbols = tuple(word)',
+)
+PIECES_WRITTEN_OUT = _written_out(merge_pair, "bpe_encode")
 
 
-def _applied(
-    word: str,
-    merges: Merges,
-    *,
-    start: Step = tuple,
-    order: Step = list,
-    merge: Step = merged,
-) -> list[str]:
-    """Apply merges one after the other, right unless a step is replaced."""
-    symbols: Word = start(word)
-    for pair in order(merges):
-        symbols = merge(symbols, pair)
-    return list(symbols)
-
-
-def _by_place(word: str, merges: Merges) -> list[str]:
+def _by_place(word: str, merges: list[tuple[str, str]]) -> list[str]:
     """Merge the leftmost pair that has been learned, whatever its rank."""
     symbols = list(word)
-    while found := [place for place, pair in enumerate(_pairs(symbols)) if pair in merges]:
+    while found := [place for place, pair in enumerate(pairwise(symbols)) if pair in merges]:
         symbols[found[0] : found[0] + 2] = ["".join(symbols[found[0] : found[0] + 2])]
     return symbols
 
 
-def _one_sweep(word: str, merges: Merges) -> list[str]:
+def _one_sweep(word: str, merges: list[tuple[str, str]]) -> list[str]:
     """Go through the word once, and join each symbol to what stands before it where that fits."""
     symbols: list[str] = []
     for character in word:
@@ -1333,7 +1031,8 @@ def _one_sweep(word: str, merges: Merges) -> list[str]:
     return symbols
 
 
-def _longest_first(word: str, merges: Merges) -> list[str]:
+def _longest_first(word: str, merges: list[tuple[str, str]]) -> list[str]:
+    """Take the longest known piece from the beginning."""
     known = {"".join(pair) for pair in merges}
     symbols = []
     while word:
@@ -1343,7 +1042,7 @@ def _longest_first(word: str, merges: Merges) -> list[str]:
     return symbols
 
 
-def _longest_last(word: str, merges: Merges) -> list[str]:
+def _longest_last(word: str, merges: list[tuple[str, str]]) -> list[str]:
     """Take the longest known piece from the end."""
     known = {"".join(pair) for pair in merges}
     symbols: list[str] = []
@@ -1351,73 +1050,6 @@ def _longest_last(word: str, merges: Merges) -> list[str]:
         size = next((n for n in range(len(word), 1, -1) if word[-n:] in known), 1)
         symbols.insert(0, word[-size:])
         word = word[:-size]
-    return symbols
-
-
-def _highest_rank(word: str, merges: Merges) -> list[str]:
-    """As the task asks, but the merge that was learned last goes first."""
-    symbols: Word = tuple(word)
-    while found := [pair for pair in reversed(merges) if pair in _pairs(symbols)]:
-        symbols = merged(symbols, found[0])
-    return list(symbols)
-
-
-def _stops_at_a_miss(word: str, merges: Merges) -> list[str]:
-    symbols: Word = tuple(word)
-    for pair in merges:
-        if pair not in _pairs(symbols):
-            break
-        symbols = merged(symbols, pair)
-    return list(symbols)
-
-
-def _one_merge(word: str, merges: Merges) -> list[str]:
-    symbols: Word = tuple(word)
-    for pair in merges:
-        if pair in _pairs(symbols):
-            return list(merged(symbols, pair))
-    return list(symbols)
-
-
-def _characters_known(merges: Merges) -> set[str]:
-    return {character for pair in merges for symbol in pair for character in symbol}
-
-
-def _unknown(instead: Step) -> Step:
-    """Return an encoder that puts `instead(character)`, a list, for what no merge holds."""
-
-    def encode(word: str, merges: Merges) -> list[str]:
-        known = _characters_known(merges)
-        return [
-            found
-            for symbol in _applied(word, merges)
-            for found in ([symbol] if symbol in known or len(symbol) > 1 else instead(symbol))
-        ]
-
-    return encode
-
-
-def _unknown_taken_out(word: str, merges: Merges) -> list[str]:
-    """Take unknown characters out first, so that others become neighbours."""
-    return _applied("".join(each for each in word if each in _characters_known(merges)), merges)
-
-
-def _unknown_raises(word: str, merges: Merges) -> list[str]:
-    for character in word:
-        if character not in _characters_known(merges):
-            raise KeyError(character)
-    return _applied(word, merges)
-
-
-def _as_ranks(word: str, merges: Merges) -> list[Any]:
-    tokens = sorted(_characters_known(merges)) + ["".join(pair) for pair in merges]
-    ids = _ids(tokens)
-    return [ids.get(symbol, len(ids)) for symbol in _applied(word, merges)]
-
-
-def _merges_used_up(word: str, merges: Merges) -> list[str]:
-    symbols = _applied(word, merges)
-    merges.clear()
     return symbols
 
 
@@ -1440,77 +1072,93 @@ BPE_ENCODE = (
         "last-learned-first",
         "the merges that were learned last are applied first",
         "They need the symbols that earlier merges make. Start with the first of the list.",
-        (partial(_applied, order=lambda merges: merges[::-1]), _highest_rank),
+        (
+            change(IN_TURN, "for pair in merges[::-1]:"),
+            change(
+                IN_TURN,
+                "while found := [pair for pair in merges if pair in pairwise(symbols)]:\n"
+                "        pair = found[-1]",
+            ),
+        ),
     ),
     Misconception(
         "merges-sorted",
         "the merges are applied in another order than that of the list",
         "The place in the list is the rank. Do not sort the merges or take them through a set.",
         (
-            partial(_applied, order=sorted),
-            partial(
-                _applied,
-                order=lambda merges: sorted(merges, key=lambda pair: -len("".join(pair))),
-            ),
+            change(IN_TURN, "for pair in sorted(merges):"),
+            change(IN_TURN, 'for pair in sorted(merges, key=lambda pair: -len("".join(pair))):'),
         ),
     ),
     Misconception(
         "stops-at-a-miss",
         "the first merge that does not fit ends it all",
         "Most merges do not stand in a given word. Go on to the next one; look for break.",
-        (_stops_at_a_miss,),
+        (
+            change(
+                JOINED, f"        if pair not in pairwise(symbols):\n            break\n{JOINED}"
+            ),
+        ),
     ),
     Misconception(
         "one-merge",
         "only one merge is applied",
         "After a merge look again: the new symbol may be part of the next merge. Look for return "
         "or break inside the loop.",
-        (_one_merge,),
+        (
+            change(
+                JOINED, f"        if pair in pairwise(symbols):\n    {JOINED}            break\n"
+            ),
+        ),
     ),
-    _with(FIRST_ONLY, partial(_applied, merge=_once)),
-    _with(OVERLAPPING, partial(_applied, merge=_overlapping)),
-    _with(SECOND_STAYS, partial(_applied, merge=_second_stays)),
-    _with(FROM_RIGHT, partial(_applied, merge=_from_right)),
-    _with(INSIDE, partial(_applied, merge=_inside_symbols)),
-    _with(LAST_LOST, lambda word, merges: _applied(word, merges)[:-1]),
+    with_wrong(FIRST_ONLY, PIECES_WRITTEN_OUT + MERGED_ONCE),
+    *after(PIECES_WRITTEN_OUT, OVERLAPPING, SECOND_STAYS, FROM_RIGHT, INSIDE),
+    with_wrong(LAST_LOST, change(PIECES, "list(symbols[:-1])")),
     Misconception(
         "unknown-left-out",
         "characters that the merges do not know are left out",
         "The pieces, put together, spell the word. What no merge holds comes back as it is.",
-        (_unknown(lambda symbol: []), _unknown_taken_out),
+        (
+            KNOWN + change(PIECES, "[each for each in symbols if set(each) <= known]"),
+            KNOWN + change("tuple(word)", "tuple(each for each in word if each in known)"),
+        ),
     ),
     Misconception(
         "unknown-replaced",
         "characters that the merges do not know are replaced",
         "What no merge holds comes back as it is; to put an unknown token is the business of the "
         "vocabulary.",
-        (_unknown(lambda symbol: ["<unk>"]), _unknown(lambda symbol: ["[UNK]"])),
+        (
+            *(
+                KNOWN
+                + change(PIECES, f"[each if set(each) <= known else {unk!r} for each in symbols]")
+                for unk in ("<unk>", "[UNK]")
+            ),
+        ),
     ),
     Misconception(
         "unknown-raises",
         "characters that the merges do not know raise an error",
         "A word may hold anything. Ask whether a pair has a rank before you look the rank up.",
-        (_unknown_raises,),
+        (
+            KNOWN
+            + change("known = {each for", "known = {each: each for")
+            + change("tuple(word)", "tuple(known[each] for each in word)"),
+        ),
         r"^(KeyError|ValueError)",
     ),
-    _with(
+    with_wrong(
         END_OF_WORD,
-        lambda word, merges: [*_applied(word, merges), "</w>"],
-        lambda word, merges: [*_applied(word, merges)[:-1], _applied(word, merges)[-1] + "</w>"],
+        change("tuple(word)", '(*word, "</w>")'),
+        change(PIECES, '[*symbols[:-1], symbols[-1] + "</w>"]'),
     ),
     Misconception(
         "with-marks",
         "the pieces carry marks that the word does not have",
         "'##' and '@@' belong to other tokenizers. The pieces, put together, spell the word.",
         (
-            lambda word, merges: [
-                each if not number else f"##{each}"
-                for number, each in enumerate(_applied(word, merges))
-            ],
-            lambda word, merges: [
-                *(f"{each}@@" for each in _applied(word, merges)[:-1]),
-                *_applied(word, merges)[-1:],
-            ],
+            change(PIECES, '[symbols[0], *("##" + each for each in symbols[1:])]'),
+            change(PIECES, '[*(each + "@@" for each in symbols[:-1]), symbols[-1]]'),
         ),
     ),
     Misconception(
@@ -1518,92 +1166,58 @@ BPE_ENCODE = (
         "no merge is applied: the pieces are single characters",
         "A tuple or string cannot be changed, so a merge gives a new one. Look at whether you keep "
         "it, and at whether pairs are compared with pairs.",
-        (lambda word, merges: list(word),),
+        (change("symbols = reference", "reference"),),
     ),
     Misconception(
         "ids-returned",
         "the result holds numbers, not strings",
         "To turn pieces into ids is the next step, and the vocabulary's. Return the strings.",
-        (_as_ranks,),
+        (
+            KNOWN
+            + change(
+                "    return",
+                '    names = [*sorted(known), *map("".join, merges)]\n'
+                "    ids = {name: number for number, name in enumerate(names)}\n    return",
+            )
+            + change(PIECES, "[ids.get(each, len(ids)) for each in symbols]"),
+        ),
     ),
-    _with(
-        AS_TEXT,
-        lambda word, merges: " ".join(_applied(word, merges)),
-        lambda word, merges: "".join(_applied(word, merges)),
-    ),
-    _with(CHANGES_INPUT, _merges_used_up),
+    with_wrong(AS_TEXT, change(PIECES, '" ".join(symbols)'), change(PIECES, '"".join(symbols)')),
+    with_wrong(CHANGES_INPUT, change("    return", "    merges.clear()\n    return")),
 )
 
 
 # --- find the bug: merging in words written with spaces ---------------------------------------
 
-
-def _in_each(merge: Step) -> Step:
-    """Return a merge of the words of a dictionary; `merge` takes a text with spaces."""
-
-    def merge_words(words: dict[str, int], pair: Pair) -> dict[str, int]:
-        return {merge(word, pair): count for word, count in words.items()}
-
-    return merge_words
+WORD_MERGED = 'symbols = reference.merge_pair(tuple(word.split(" ")), pair)'
+KEPT = 'merged[" ".join(symbols)] = count'
+WORD_WRITTEN_OUT = _written_out(merge_pair, "merge_words")
 
 
-def _in_symbols(merge: Step) -> Step:
-    """Return the same for a merge that takes a tuple."""
-    return _in_each(lambda word, pair: " ".join(merge(tuple(word.split(" ")), pair)))
+def _in_text(word: str) -> Change:
+    """Merge in the text of a word: put `put` for `find`."""
+    return change(WORD_MERGED, 'find, put = " ".join(pair), "".join(pair)') + change(
+        KEPT, f"merged[{word}] = count"
+    )
 
 
-_merge_words = _in_symbols(merged)
+def _by_pattern(pattern: str) -> Change:
+    """Merge by a regular expression."""
+    return _in_text(f"re.sub({pattern}, lambda _: put, word)") + change(
+        "    merged = {}", "    import re\n\n    merged = {}"
+    )
 
-
-def _in_pattern(before: str, after: str, quote: Callable[[str], str] = re.escape) -> Step:
-    """Return a merge by a regular expression."""
-
-    def merge(word: str, pair: Pair) -> str:
-        pattern = before + quote(" ".join(pair)) + after
-        return re.sub(pattern, lambda _: "".join(pair), word)
-
-    return _in_each(merge)
-
-
-def _spaces_used_up(word: str, pair: Pair) -> str:
-    return f" {word} ".replace(f" {' '.join(pair)} ", f" {''.join(pair)} ").strip()
-
-
-def _only_words_with(words: dict[str, int], pair: Pair) -> dict[str, int]:
-    right = _merge_words(words, pair)
-    return {
-        new: count for (old, count), new in zip(words.items(), right, strict=True) if new != old
-    }
-
-
-def _words_without(words: dict[str, int], pair: Pair) -> dict[str, int]:
-    """Merge in place, and forget to take away the old entry."""
-    return {**words, **_merge_words(words, pair)}
-
-
-def _in_place(words: dict[str, int], pair: Pair) -> dict[str, int]:
-    for word in list(words):
-        (new,) = _merge_words({word: 0}, pair)
-        words[new] = words.pop(word)
-    return words
-
-
-LEFT_EDGE, RIGHT_EDGE = r"(?<!\S)", r"(?!\S)"
 
 BUG = (
-    _with(INSIDE, _in_each(lambda word, pair: word.replace(" ".join(pair), "".join(pair)))),
+    with_wrong(INSIDE, _in_text("word.replace(find, put)")),
     Misconception(
         "right-border-only",
         "the first symbol of the pair is found at the end of a longer one",
         "The right border is watched now, the left one is not: in 'low e' the text 'w e' stands, "
         "but no symbol is w.",
         (
-            _in_pattern("", RIGHT_EDGE),
-            _in_each(
-                lambda word, pair: f"{word} ".replace(f"{' '.join(pair)} ", f"{''.join(pair)} ")[
-                    :-1
-                ]
-            ),
+            _by_pattern(r're.escape(find) + r"(?!\S)"'),
+            _in_text('f"{word} ".replace(f"{find} ", f"{put} ")[:-1]'),
         ),
     ),
     Misconception(
@@ -1612,10 +1226,8 @@ BUG = (
         "The left border is watched now, the right one is not: in 'w er' the text 'w e' stands, "
         "but no symbol is e.",
         (
-            _in_pattern(LEFT_EDGE, ""),
-            _in_each(
-                lambda word, pair: f" {word}".replace(f" {' '.join(pair)}", f" {''.join(pair)}")[1:]
-            ),
+            _by_pattern(r'r"(?<!\S)" + re.escape(find)'),
+            _in_text('f" {word}".replace(f" {find}", f" {put}")[1:]'),
         ),
     ),
     Misconception(
@@ -1623,16 +1235,16 @@ BUG = (
         "\\b is no border between symbols",
         "It stands between a letter and what is no letter. Symbols such as '.' and '-' have none "
         "around them, and symbols with one inside have too many.",
-        (_in_pattern(r"\b", r"\b"),),
+        (_by_pattern(r'r"\b" + re.escape(find) + r"\b"'),),
     ),
     Misconception(
         "not-escaped",
         "a symbol such as '.' or '+' is read as part of the regular expression",
         "In a pattern '.' stands for any character. Look for re.escape.",
         (
-            _in_pattern(LEFT_EDGE, RIGHT_EDGE, str),
-            _in_pattern(r"\b", r"\b", str),
-            _in_pattern("", "", str),
+            _by_pattern(r'r"(?<!\S)" + find + r"(?!\S)"'),
+            _by_pattern(r'r"\b" + find + r"\b"'),
+            _by_pattern("find"),
         ),
         r"^(re\.)?(error|PatternError): ",
     ),
@@ -1641,59 +1253,57 @@ BUG = (
         "of two pairs side by side only the first is merged",
         "A search for ' a b ' uses up the space that the next pair needs as its border. Look ahead "
         "without using up, or compare symbol by symbol.",
-        (_in_each(_spaces_used_up),),
+        (_in_text('f" {word} ".replace(f" {find} ", f" {put} ").strip()'),),
     ),
     Misconception(
         "ends-forgotten",
         "at the beginning and at the end of a word nothing is merged",
         "There is no space before the first symbol, and none behind the last one.",
-        (_in_each(lambda word, pair: word.replace(f" {' '.join(pair)} ", f" {''.join(pair)} ")),),
+        (_in_text('word.replace(f" {find} ", f" {put} ")'),),
     ),
-    _with(
+    with_wrong(
         FIRST_ONLY,
-        _in_symbols(_once),
-        _in_each(lambda word, pair: word.replace(" ".join(pair), "".join(pair), 1)),
+        WORD_WRITTEN_OUT + MERGED_ONCE,
+        _in_text("word.replace(find, put, 1)"),
     ),
-    _with(OVERLAPPING, _in_symbols(_overlapping)),
-    _with(SECOND_STAYS, _in_symbols(_second_stays)),
-    _with(FROM_RIGHT, _in_symbols(_from_right)),
-    _with(EITHER_ORDER, _in_symbols(_either_order)),
-    _with(SAME_TEXT, _in_symbols(_same_text)),
-    _with(LAST_LOST, _in_symbols(_last_symbol_lost)),
+    *after(WORD_WRITTEN_OUT, OVERLAPPING, SECOND_STAYS, FROM_RIGHT),
+    with_wrong(EITHER_ORDER, WORD_WRITTEN_OUT + IN_EITHER_ORDER + HERE_JOINED),
+    *after(WORD_WRITTEN_OUT, SAME_TEXT, LAST_LOST),
     Misconception(
         "other-words-lost",
         "words that do not hold the pair are lost",
         "They stay in the dictionary as they are: the next pair may stand in them.",
-        (_only_words_with,),
+        (change(KEPT, f'if " ".join(symbols) != word:\n            {KEPT}'),),
     ),
     Misconception(
         "old-words-stay",
         "the old form of a merged word stays beside the new one",
         "Each word is in the dictionary once. Start from an empty dictionary, or take the old key "
         "away.",
-        (_words_without,),
+        (change("merged = {}", "merged = dict(words)"),),
     ),
     Misconception(
         "counts-lost",
         "the counts are not those of the words",
         "A merge changes how a word is written and not how often it comes.",
-        (lambda words, pair: dict.fromkeys(_merge_words(words, pair), 1),),
+        (change("] = count", "] = 1"),),
     ),
     Misconception(
         "spaces-lost",
         "the symbols of a word are no longer apart",
         "The spaces between symbols stay, but for those inside the merged pair.",
-        (_in_each(lambda word, pair: "".join(word.split(" "))),),
+        (change('" ".join(symbols)', '"".join(symbols)'),),
     ),
     Misconception(
         "keys-not-text",
         "the keys are tuples of symbols, not strings",
         "The form of the dictionary stays as it was: a string, with one space between symbols.",
-        (
-            lambda words, pair: {
-                merged(word.split(" "), pair): count for word, count in words.items()
-            },
-        ),
+        (change('" ".join(symbols)', "symbols"),),
     ),
-    _with(CHANGES_INPUT, _in_place),
+    with_wrong(
+        CHANGES_INPUT,
+        change("merged = {}", "merged = words")
+        + change("words.items()", "list(words.items())")
+        + change("] = count", "] = words.pop(word)"),
+    ),
 )

@@ -5,17 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from transformer_ref.checks.task import FunctionTask, Task
-from transformer_ref.checks.tasks.tokenizers import mistakes
-from transformer_ref.checks.tasks.tokenizers.answers import (
-    bpe_encode,
-    build_vocab,
-    count_pairs,
-    encode_tokens,
-    merge_pair,
-    merge_words,
-    train_bpe,
-    word_tokenize,
-)
+from transformer_ref.checks.tasks.tokenizers import answers, mistakes
 from transformer_ref.checks.tasks.tokenizers.cases import (
     bpe_cases,
     bug_cases,
@@ -48,7 +38,7 @@ TASKS: tuple[Task, ...] = (
         ),
         returns=("tokens",),
         form=list[str],
-        reference=word_tokenize,
+        reference=answers.word_tokenize,
         cases=word_cases,
         properties=(tokens_hold_the_text,),
         forbidden=(f"{HERE}.word_tokenize", f"{THERE}.Tokenizer.tokenize"),
@@ -65,7 +55,7 @@ TASKS: tuple[Task, ...] = (
         ),
         returns=("vocab",),
         form=dict[str, int],
-        reference=build_vocab,
+        reference=answers.build_vocab,
         cases=vocab_cases,
         properties=(ids_count_from_zero,),
         forbidden=(
@@ -85,7 +75,7 @@ TASKS: tuple[Task, ...] = (
         ),
         returns=("ids",),
         form=list[int],
-        reference=encode_tokens,
+        reference=answers.encode_tokens,
         cases=encode_cases,
         properties=(one_id_a_token,),
         forbidden=(
@@ -107,7 +97,7 @@ TASKS: tuple[Task, ...] = (
         ),
         returns=("pairs",),
         form=dict[tuple[str, str], int],
-        reference=count_pairs,
+        reference=answers.count_pairs,
         cases=pair_cases,
         forbidden=(f"{HERE}.count_pairs",),
         misconceptions=mistakes.COUNT,
@@ -122,7 +112,7 @@ TASKS: tuple[Task, ...] = (
         ),
         returns=("symbols",),
         form=tuple[str, ...],
-        reference=merge_pair,
+        reference=answers.merge_pair,
         cases=merge_cases,
         properties=(partial(symbols_spell_the_word, name="symbols"),),
         forbidden=(f"{HERE}.merge_pair",),
@@ -140,7 +130,7 @@ TASKS: tuple[Task, ...] = (
         ),
         returns=("merges",),
         form=list[tuple[str, str]],
-        reference=train_bpe,
+        reference=answers.train_bpe,
         cases=train_cases,
         properties=(each_merge_is_the_most_frequent,),
         forbidden=(
@@ -161,7 +151,7 @@ TASKS: tuple[Task, ...] = (
         ),
         returns=("pieces",),
         form=list[str],
-        reference=bpe_encode,
+        reference=answers.bpe_encode,
         cases=bpe_cases,
         properties=(partial(symbols_spell_the_word, name="pieces"),),
         forbidden=(
@@ -182,7 +172,7 @@ TASKS: tuple[Task, ...] = (
         ),
         returns=("words",),
         form=dict[str, int],
-        reference=merge_words,
+        reference=answers.merge_words,
         cases=bug_cases,
         forbidden=(f"{HERE}.merge_words",),
         misconceptions=mistakes.BUG,
