@@ -13,14 +13,7 @@ from torch import Tensor, nn
 
 from transformer_ref.checks.engine.asking import ReturnedError, describe
 from transformer_ref.checks.task import FunctionTask, Task
-from transformer_ref.checks.tasks.embeddings import mistakes
-from transformer_ref.checks.tasks.embeddings.answers import (
-    cbow_examples,
-    embed,
-    language_model,
-    one_hot,
-    skipgram_pairs,
-)
+from transformer_ref.checks.tasks.embeddings import answers, mistakes
 from transformer_ref.checks.tasks.embeddings.cases import (
     bug_cases,
     embed_cases,
@@ -36,8 +29,6 @@ from transformer_ref.checks.tasks.embeddings.properties import (
     neighbours_are_others,
     one_one_a_row,
 )
-from transformer_ref.embeddings import embedding_from_pretrained, tied_logits
-from transformer_ref.word2vec import nearest_neighbours, negative_sampling_loss
 
 # --- what is looked at -----------------------------------------------------------------------
 
@@ -97,7 +88,7 @@ TASKS: tuple[Task, ...] = (
             "elsewhere. The arguments are not changed."
         ),
         returns=("one_hot",),
-        reference=one_hot,
+        reference=answers.one_hot,
         cases=one_hot_cases,
         properties=(one_one_a_row,),
         forbidden=("torch.nn.functional.one_hot", f"{HERE}.one_hot"),
@@ -111,7 +102,7 @@ TASKS: tuple[Task, ...] = (
             f"(*ids.shape, D): row ids[...] of weight, times sqrt(D). {EVERYWHERE}"
         ),
         returns=("embedded",),
-        reference=embed,
+        reference=answers.embed,
         cases=embed_cases,
         forbidden=(f"{HERE}.embed", "transformer_ref.embeddings.TokenEmbedding"),
         misconceptions=mistakes.EMBED,
@@ -127,7 +118,7 @@ TASKS: tuple[Task, ...] = (
         returns=("pairs",),
         form=list[tuple[int, int]],
         observe=entries_as_tuples,
-        reference=skipgram_pairs,
+        reference=answers.skipgram_pairs,
         cases=window_cases,
         forbidden=(f"{HERE}.skipgram_pairs",),
         misconceptions=mistakes.SKIPGRAM,
@@ -144,7 +135,7 @@ TASKS: tuple[Task, ...] = (
         returns=("examples",),
         form=list[tuple[list[int], int]],
         observe=entries_as_tuples,
-        reference=cbow_examples,
+        reference=answers.cbow_examples,
         cases=window_cases,
         forbidden=(f"{HERE}.cbow_examples",),
         misconceptions=mistakes.CBOW,
@@ -159,10 +150,13 @@ TASKS: tuple[Task, ...] = (
             f"{EVERYWHERE}"
         ),
         returns=("loss",),
-        reference=negative_sampling_loss,
+        reference=answers.negative_sampling_loss,
         cases=loss_cases,
         properties=(loss_is_finite,),
-        forbidden=("transformer_ref.word2vec.negative_sampling_loss",),
+        forbidden=(
+            f"{HERE}.negative_sampling_loss",
+            "transformer_ref.word2vec.negative_sampling_loss",
+        ),
         misconceptions=mistakes.LOSS,
     ),
     FunctionTask(
@@ -176,10 +170,10 @@ TASKS: tuple[Task, ...] = (
         ),
         returns=("ids",),
         form=list[int],
-        reference=nearest_neighbours,
+        reference=answers.nearest_neighbours,
         cases=neighbour_cases,
         properties=(neighbours_are_others,),
-        forbidden=("transformer_ref.word2vec.nearest_neighbours",),
+        forbidden=(f"{HERE}.nearest_neighbours", "transformer_ref.word2vec.nearest_neighbours"),
         misconceptions=mistakes.NEIGHBOURS,
     ),
     FunctionTask(
@@ -190,9 +184,9 @@ TASKS: tuple[Task, ...] = (
             f"hidden @ weight^T, without a scale, a bias or a softmax. {EVERYWHERE}"
         ),
         returns=("logits",),
-        reference=tied_logits,
+        reference=answers.tied_logits,
         cases=tied_cases,
-        forbidden=("transformer_ref.embeddings.tied_logits",),
+        forbidden=(f"{HERE}.tied_logits", "transformer_ref.embeddings.tied_logits"),
         misconceptions=mistakes.TIED,
     ),
     FunctionTask(
@@ -208,9 +202,12 @@ TASKS: tuple[Task, ...] = (
         ),
         returns=("rows", "rows_after_a_step"),
         observe=rows_and_a_step,
-        reference=embedding_from_pretrained,
+        reference=answers.embedding_from_pretrained,
         cases=pretrained_cases,
-        forbidden=("transformer_ref.embeddings.embedding_from_pretrained",),
+        forbidden=(
+            f"{HERE}.embedding_from_pretrained",
+            "transformer_ref.embeddings.embedding_from_pretrained",
+        ),
         misconceptions=mistakes.PRETRAINED,
     ),
     FunctionTask(
@@ -223,7 +220,7 @@ TASKS: tuple[Task, ...] = (
             f"{EVERYWHERE}"
         ),
         returns=("logits",),
-        reference=language_model,
+        reference=answers.language_model,
         cases=bug_cases,
         forbidden=(f"{HERE}.language_model",),
         misconceptions=mistakes.BUG,
