@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from transformer_ref.checks.task import Task
-from transformer_ref.checks.tasks.gpt import mistakes
-from transformer_ref.checks.tasks.gpt.answers import (
-    GPT,
-    cnn_receptive_field,
-    generate,
-    generate_long,
-    lm_batch,
-    lm_loss,
-)
+from transformer_ref.checks.tasks.gpt import answers, mistakes
 from transformer_ref.checks.tasks.gpt.cases import (
     MODEL,
     field_cases,
@@ -61,7 +53,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("size",),
-        reference=cnn_receptive_field,
+        reference=answers.cnn_receptive_field,
         cases=field_cases,
         properties=(is_one_at_least,),
         forbidden=(f"{HERE}.cnn_receptive_field",),
@@ -79,7 +71,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("inputs", "labels"),
-        reference=lm_batch,
+        reference=answers.lm_batch,
         cases=lm_batch_cases,
         properties=(labels_are_later,),
         forbidden=(f"{HERE}.lm_batch",),
@@ -101,7 +93,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="class",
         returns=("found",),
-        reference=GPT,
+        reference=answers.GPT,
         cases=gpt_cases,
         properties=(has_logits, sees_the_past, answers_the_question, grows_as_it_should),
         forbidden=(*WHOLE, f"{MODULE}.GPT", f"{HERE}.GPT"),
@@ -120,7 +112,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("ids",),
-        reference=generate,
+        reference=answers.generate,
         cases=generate_cases,
         properties=(begins_with_the_prompt,),
         forbidden=WRITERS,
@@ -137,7 +129,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("loss",),
-        reference=lm_loss,
+        reference=answers.lm_loss,
         cases=lm_loss_cases,
         forbidden=(f"{HERE}.lm_loss",),
         misconceptions=mistakes.LOSS,
@@ -154,7 +146,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("ids",),
-        reference=generate_long,
+        reference=answers.generate_long,
         cases=window_cases,
         properties=(begins_with_the_prompt,),
         forbidden=WRITERS,
