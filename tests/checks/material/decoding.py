@@ -427,11 +427,6 @@ def w_filter_p_then_k(logits, top_k=None, top_p=None):
     return _k(_p(logits, top_p), top_k)
 
 
-def w_filter_both_from_the_start(logits, top_k=None, top_p=None):
-    by_k, by_p = _k(logits, top_k), _p(logits, top_p)
-    return torch.minimum(by_k, by_p)
-
-
 def w_filter_elif(logits, top_k=None, top_p=None):
     if top_k is not None:
         return _k(logits, top_k)
@@ -845,7 +840,6 @@ w_beam_ended_only = _b(pool=lambda done, live: done if done else live)
 w_beam_live_only = _b(pool=lambda done, live: live if live else done)
 w_beam_first = _b(stop=lambda done: len(done) > 0, pool=lambda done, live: done or live)
 w_beam_first_all = _b(stop=lambda done: len(done) > 0)
-w_beam_first_of_all = _b(pool=lambda done, live: (done or live)[:1])
 w_beam_no_end = _b(ends=False)
 w_beam_long = _b(more=1)
 w_beam_short = _b(more=-1)
@@ -1472,11 +1466,6 @@ def w_all_filled_limit(next_logits, prompts, eos_id, max_len):
     return [(row + [eos_id] * max_len)[:max_len] for row in rows]
 
 
-def w_all_cut_short(next_logits, prompts, eos_id, max_len):
-    rows = all_one_by_one(next_logits, prompts, eos_id, max_len)
-    return [list(row) for row in zip(*zip(*rows, strict=False), strict=False)]
-
-
 def w_all_no_end(next_logits, prompts, eos_id, max_len):
     return [w_bug_end_dropped(next_logits, prompt, eos_id, max_len) for prompt in prompts]
 
@@ -1721,7 +1710,6 @@ WRONG = {
     "decoding.filter_logits": [
         ("only-k-logits", w_filter_only_k),
         ("not-renormalised", w_filter_p_then_k),
-        ("not-renormalised", w_filter_both_from_the_start),
         ("one-of-the-two", w_filter_elif),
         ("one-of-the-two", w_filter_p_wins),
         ("crossing-token-left-out", w_filter_no_crossing),
@@ -1772,7 +1760,6 @@ WRONG = {
         ("ended-left-out", w_beam_live_only),
         ("first-that-ended", w_beam_first),
         ("first-that-ended", w_beam_first_all),
-        ("first-that-ended", w_beam_first_of_all),
         ("goes-on-behind-the-end", w_beam_no_end),
         ("limit-counts-new-tokens", w_beam_long),
         ("one-too-short", w_beam_short),
@@ -1834,7 +1821,6 @@ WRONG = {
         ("filled-up", w_all_filled),
         ("filled-up", w_all_filled_zero),
         ("filled-up", w_all_filled_limit),
-        ("stops-with-the-first-row", w_all_cut_short),
         ("end-left-out", w_all_no_end),
         ("begin-left-out", w_all_new_only),
         ("begin-left-out", w_all_new_only_long),

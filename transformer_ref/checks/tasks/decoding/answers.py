@@ -1,27 +1,35 @@
-"""Right answers to tasks of the assignment "decoding": those that the package does not hold."""
+"""The answers to the tasks of the assignment "decoding": the text of the solution's cells.
+
+A mistake is a change to one of them.
+"""
+
+# The cells name no type for a model, nor for lists that are still empty.
+# mypy: disable-error-code="no-untyped-def, var-annotated"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
 
 import torch
 from torch import Tensor
 
-from transformer_ref import attention
-
-NextTokens = Callable[[list[int]], Tensor]
+from transformer_ref import attention as reference
 
 
-def greedy_decode(next_logits: NextTokens, bos_id: int, eos_id: int, max_len: int) -> list[int]:
-    """Append the likeliest token until the end token came or there are `max_len`."""
-    return continue_prompt(next_logits, [bos_id], eos_id, max_len)
+def greedy_decode(next_logits, bos_id: int, eos_id: int, max_len: int) -> list[int]:
+    """Say the likeliest token until the end.
 
+    Args:
+        next_logits: takes the ids so far, a list of int, and returns the
+            logits (V,) of what follows.
+        bos_id: the first entry of every answer.
+        eos_id: the token that ends an answer.
+        max_len: entries that the answer has at most, all counted.
 
-def continue_prompt(
-    next_logits: NextTokens, prompt: Sequence[int], eos_id: int, max_len: int
-) -> list[int]:
-    """Go on with a prompt; what the first bug hunt asks for."""
-    ids = list(prompt)
+    Returns:
+        The ids, a list of int: bos_id, tokens, and eos_id if it was said.
+    """
+    ids = [bos_id]
     while len(ids) < max_len:
         ids.append(int(next_logits(ids).argmax()))
         if ids[-1] == eos_id:
@@ -29,44 +37,138 @@ def continue_prompt(
     return ids
 
 
-def continue_all(
-    next_logits: NextTokens, prompts: Sequence[Sequence[int]], eos_id: int, max_len: int
-) -> list[list[int]]:
-    """Go on with every prompt of a batch; what the second bug hunt asks for."""
-    return [continue_prompt(next_logits, prompt, eos_id, max_len) for prompt in prompts]
+def filter_logits(logits: Tensor, top_k: int | None = None, top_p: float | None = None) -> Tensor:
+    """Leave the likeliest tokens: first top_k, then top_p on what is left.
+
+    Args:
+        logits: (..., V), floating point.
+        top_k: how many tokens stay at most; None means all.
+        top_p: the likeliest tokens stay until they have this probability
+            together, the one that crosses it included; None means all.
+
+    Returns:
+        (..., V): the logits of the tokens that stay, -inf for the others.
+    """
+    if top_k is not None:
+        smallest = logits.topk(min(top_k, logits.shape[-1])).values[..., -1:]
+        logits = logits.masked_fill(logits < smallest, -math.inf)
+    if top_p is not None:
+        probabilities, order = logits.softmax(dim=-1).sort(dim=-1, descending=True)
+        likelier = probabilities.cumsum(dim=-1) - probabilities
+        left_out = torch.zeros_like(logits, dtype=torch.bool)
+        left_out = left_out.scatter(-1, order, likelier >= top_p)
+        logits = logits.masked_fill(left_out, -math.inf)
+    return logits
 
 
 def beam_search(
-    next_log_probs: NextTokens,
+    next_log_probs,
     bos_id: int,
     eos_id: int,
     beam_size: int,
     max_len: int,
     length_penalty: float = 0.0,
 ) -> list[int]:
-    """Return the best of all hypotheses, ended or not, that the beam has come by."""
-    live: list[tuple[float, list[int]]] = [(0.0, [bos_id])]
-    ended: list[tuple[float, list[int]]] = []
-    for _ in range(max_len - 1):
+    """Search for the best sequence with several hypotheses at once.
+
+    Args:
+        next_log_probs: takes the ids so far, a list of int, and returns the
+            log-probabilities (V,) of what follows.
+        bos_id: the first entry of every sequence.
+        eos_id: the token that ends a sequence.
+        beam_size: hypotheses that are kept after each step.
+        max_len: entries that a sequence has at most, all counted; from 2 up.
+        length_penalty: alpha; sum / n ** alpha is what is compared in the
+            end, with n tokens behind bos_id.
+
+    Returns:
+        The ids of the best sequence, ended or not, a list of int.
+    """
+    live, ended = [(0.0, [bos_id])], []
+    while live and len(live[0][1]) < max_len:
         grown = [
             (total + step, [*ids, token])
             for total, ids in live
             for token, step in enumerate(next_log_probs(ids).tolist())
         ]
-        kept = sorted(grown, key=lambda each: each[0], reverse=True)[:beam_size]
-        ended += [each for each in kept if each[1][-1] == eos_id]
-        live = [each for each in kept if each[1][-1] != eos_id]
-    return max(ended + live, key=lambda each: each[0] / (len(each[1]) - 1) ** length_penalty)[1]
+        grown.sort(key=lambda pair: pair[0], reverse=True)
+        kept = grown[:beam_size]
+        ended += [pair for pair in kept if pair[1][-1] == eos_id]
+        live = [pair for pair in kept if pair[1][-1] != eos_id]
 
+    def score(pair):
+        total, ids = pair
+        return total / (len(ids) - 1) ** length_penalty
 
-Cache = tuple[Tensor, Tensor]
+    return max(ended + live, key=score)[1]
 
 
 def cached_attention(
-    query: Tensor, key: Tensor, value: Tensor, cache: Cache | None
-) -> tuple[Tensor, Cache]:
-    """Attend from one new token to all so far, and return them for the next one."""
+    query: Tensor, key: Tensor, value: Tensor, cache: tuple[Tensor, Tensor] | None
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Attend from one new token to all so far.
+
+    Args:
+        query: (B, H, 1, K), floating point, of the new token.
+        key: (B, H, 1, K), of the new token.
+        value: (B, H, 1, K), of the new token.
+        cache: None, or (keys, values) of the S tokens before, each
+            (B, H, S, K), the oldest first.
+
+    Returns:
+        The output (B, H, 1, K), and the new cache: (keys, values), each
+        (B, H, S + 1, K), the oldest first.
+    """
+    keys, values = key, value
     if cache is not None:
-        key, value = torch.cat((cache[0], key), dim=2), torch.cat((cache[1], value), dim=2)
-    output, _ = attention.scaled_dot_product_attention(query, key, value)
-    return output, (key, value)
+        keys = torch.cat([cache[0], key], dim=2)
+        values = torch.cat([cache[1], value], dim=2)
+    output, _ = reference.scaled_dot_product_attention(query, keys, values)
+    return output, (keys, values)
+
+
+def continue_prompt(next_logits, prompt: list[int], eos_id: int, max_len: int) -> list[int]:
+    """Go on with a prompt, as above and without the bugs.
+
+    Args:
+        next_logits: takes the ids so far, a list of int, and returns the
+            logits (V,) of what follows.
+        prompt: the ids to start with; not changed.
+        eos_id: the token that ends an answer.
+        max_len: entries that the result has at most, the prompt counted.
+
+    Returns:
+        The ids, a list of int: the prompt, tokens, and eos_id if it was said.
+    """
+    ids = list(prompt)
+    for _ in range(max_len - len(prompt)):
+        best = int(next_logits(ids).argmax())
+        ids.append(best)
+        if best == eos_id:  # the token of this step
+            break
+    return ids
+
+
+def continue_all(
+    next_logits, prompts: list[list[int]], eos_id: int, max_len: int
+) -> list[list[int]]:
+    """Go on with every prompt, as above and without the bug.
+
+    Args:
+        next_logits: takes the ids of one row so far, a list of int, and
+            returns the logits (V,) of what follows.
+        prompts: one list of ids for each row, all of one length.
+        eos_id: the token that ends a row.
+        max_len: entries that a row has at most, its prompt counted.
+
+    Returns:
+        The rows, a list of lists of int: the prompt, tokens, and eos_id if
+        it was said. They need not be of one length.
+    """
+    rows = [list(prompt) for prompt in prompts]
+    at_work = rows
+    for _ in range(max_len - len(prompts[0])):
+        for row in at_work:
+            row.append(int(next_logits(row).argmax()))
+        at_work = [row for row in at_work if row[-1] != eos_id]  # ended for good
+    return rows

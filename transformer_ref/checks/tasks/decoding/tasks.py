@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformer_ref import decoding
 from transformer_ref.checks.authoring.made_arguments import TOKEN_FUNCTION
 from transformer_ref.checks.engine.asking import ReturnedError, describe
 from transformer_ref.checks.task import FunctionTask, Task
 from transformer_ref.checks.tasks.attention.tasks import FUSED
-from transformer_ref.checks.tasks.decoding import mistakes
-from transformer_ref.checks.tasks.decoding.answers import (
-    beam_search,
-    cached_attention,
-    continue_all,
-    continue_prompt,
-    greedy_decode,
-)
+from transformer_ref.checks.tasks.decoding import answers, mistakes
 from transformer_ref.checks.tasks.decoding.cases import (
     CACHE,
     batch_cases,
@@ -73,7 +65,7 @@ TASKS: tuple[Task, ...] = (
             "entries in all."
         ),
         returns=("ids",),
-        reference=greedy_decode,
+        reference=answers.greedy_decode,
         cases=greedy_cases,
         properties=(begins_and_ends,),
         forbidden=(
@@ -97,7 +89,7 @@ TASKS: tuple[Task, ...] = (
             "argument is not changed."
         ),
         returns=("filtered",),
-        reference=decoding.filter_logits,
+        reference=answers.filter_logits,
         cases=filter_cases,
         properties=(keeps_or_leaves_out,),
         forbidden=(f"{MODULE}.filter_logits",),
@@ -117,7 +109,7 @@ TASKS: tuple[Task, ...] = (
             "counted. Tried with beams that hold all sequences, and on garden paths."
         ),
         returns=("ids",),
-        reference=beam_search,
+        reference=answers.beam_search,
         cases=beam_cases,
         properties=(begins_and_ends,),
         forbidden=(f"{MODULE}.beam_search", f"{HERE}.beam_search"),
@@ -136,7 +128,7 @@ TASKS: tuple[Task, ...] = (
             "changed. Results keep the dtype and the device."
         ),
         returns=("output", "keys", "values"),
-        reference=cached_attention,
+        reference=answers.cached_attention,
         cases=cache_cases,
         properties=(oldest_first,),
         forbidden=(*FUSED, f"{HERE}.cached_attention"),
@@ -154,7 +146,7 @@ TASKS: tuple[Task, ...] = (
             "max_len, and has no eos_id in it."
         ),
         returns=("ids",),
-        reference=continue_prompt,
+        reference=answers.continue_prompt,
         cases=prompt_cases,
         properties=(begins_and_ends,),
         forbidden=(f"{MODULE}.extend", f"{HERE}.continue_prompt"),
@@ -172,7 +164,7 @@ TASKS: tuple[Task, ...] = (
             "rows need not be of one length. The prompts are not changed."
         ),
         returns=("rows",),
-        reference=continue_all,
+        reference=answers.continue_all,
         cases=batch_cases,
         properties=(rows_begin_and_end,),
         forbidden=(

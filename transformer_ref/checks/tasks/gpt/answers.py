@@ -1,26 +1,31 @@
-"""Right answers to tasks of the assignment "gpt": those that the package does not hold."""
+"""The answers to the tasks of the assignment "gpt": the text of the solution's cells.
+
+A mistake is a change to one of them.
+"""
+
+# The cells name no type for a model that is an argument.
+# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_ref import gpt as package
+from transformer_ref import layers as reference
+from transformer_ref.masks import causal_mask
 
 
 def cnn_receptive_field(kernel_size: int, num_layers: int, dilation: int = 1) -> int:
-    """Count the inputs that one output of a stacked convolution depends on.
+    """Count the inputs from the first to the last one that an output depends on.
 
     Args:
-        kernel_size: of every layer.
-        num_layers: all with stride 1.
-        dilation: of every layer.
+        kernel_size: inputs of each layer's kernel, at least 1.
+        num_layers: convolutions with stride 1, one behind the other.
+        dilation: places from each input of a kernel to the next, in every layer.
 
     Returns:
-        the number of neighbouring places, the gaps between them counted.
+        The number of neighbouring places, the first and the last one counted.
     """
     return 1 + num_layers * (kernel_size - 1) * dilation
 
@@ -29,27 +34,28 @@ def lm_batch(ids: Tensor, block_size: int, starts: list[int] | Tensor) -> tuple[
     """Cut pieces out of one long text.
 
     Args:
-        ids: (N,) int64, the text.
-        block_size: T, the length of a piece.
-        starts: where each piece starts.
+        ids: (N,), int64, the text.
+        block_size: T, tokens of a piece.
+        starts: B places in the text, a list of int or a tensor (B,), int64.
 
     Returns:
-        inputs and labels, (B, T) each; the labels are one later.
+        The inputs (B, T), and the labels (B, T), which are one token later.
     """
-    rows = torch.stack([ids[int(start) : int(start) + block_size + 1] for start in starts])
-    return rows[:, :-1], rows[:, 1:]
+    inputs = torch.stack([ids[start : start + block_size] for start in starts])
+    labels = torch.stack([ids[start + 1 : start + 1 + block_size] for start in starts])
+    return inputs, labels
 
 
 class GPT(nn.Module):
-    """The package's GPT, with the arguments of the task.
+    """A decoder-only Transformer: each place scores the token after it.
 
     Args:
         vocab_size: V.
         d_model: D.
         num_heads: H, a divisor of D.
-        d_ff: size of the hidden layers.
-        num_layers: at least 1.
-        max_len: the longest input.
+        d_ff: hidden features of the feed-forward networks.
+        num_layers: N, at least 1.
+        max_len: tokens of the longest text.
     """
 
     def __init__(
@@ -62,60 +68,84 @@ class GPT(nn.Module):
         max_len: int,
     ) -> None:
         super().__init__()
-        config = package.GPTConfig(
-            vocab_size, d_model, num_heads, num_layers, d_ff, max_len, dropout=0.0
+        self.max_len = max_len
+        self.tokens = nn.Embedding(vocab_size, d_model)
+        self.places = nn.Embedding(max_len, d_model)
+        self.layers = nn.ModuleList(
+            reference.EncoderLayer(d_model, num_heads, d_ff, norm="pre") for _ in range(num_layers)
         )
-        self.model = package.GPT(config)
+        self.norm = nn.LayerNorm(d_model)
+        self.output = nn.Linear(d_model, vocab_size, bias=False)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """(B, T) ids to (B, T, V) logits; position t has seen the tokens 0..t."""
-        return self.model(ids)
+        """Score the token after each place.
+
+        Args:
+            ids: (B, T), int64, T at most max_len.
+
+        Returns:
+            Logits (B, T, V); place t has seen the tokens 0 to t.
+
+        Raises:
+            ValueError: if T is above max_len.
+        """
+        length = ids.shape[1]
+        if length > self.max_len:
+            raise ValueError(f"ids has {length} tokens, at most {self.max_len} fit")
+        x = self.tokens(ids) + self.places(torch.arange(length, device=ids.device))
+        mask = causal_mask(length, ids.device)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.output(self.norm(x))
 
 
-Model = Callable[[Tensor], Tensor]
-
-
-def generate(model: Model, ids: Tensor, max_new_tokens: int) -> Tensor:
-    """Append the likeliest token, again and again.
-
-    Args:
-        model: (B, T) ids to (B, T, V) logits.
-        ids: (B, T) int64.
-        max_new_tokens: how many tokens.
-
-    Returns:
-        (B, T + max_new_tokens) int64.
-    """
-    return generate_long(model, ids, max_new_tokens, ids.shape[1] + max_new_tokens)
-
-
-def lm_loss(model: Model, ids: Tensor) -> Tensor:
-    """Return the mean loss of the next token; what the first bug hunt asks for.
-
-    Args:
-        model: (B, T) ids to (B, T, V) logits.
-        ids: (B, T+1) int64.
-
-    Returns:
-        a scalar.
-    """
-    logits = model(ids[:, :-1])
-    return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
-
-
-def generate_long(model: Model, ids: Tensor, max_new_tokens: int, max_len: int) -> Tensor:
-    """Append tokens past the end of the window; what the second bug hunt asks for.
+def generate(model, ids: Tensor, max_new_tokens: int) -> Tensor:
+    """Go on with every row, with the likeliest token each time.
 
     Args:
-        model: (B, T) ids to (B, T, V) logits, T at most max_len.
-        ids: (B, T) int64.
-        max_new_tokens: how many tokens.
-        max_len: the model is shown so many of the last tokens.
+        model: from ids (B, T), int64, to logits (B, T, V).
+        ids: (B, T), int64, the prompts.
+        max_new_tokens: how many tokens are appended.
 
     Returns:
-        (B, T + max_new_tokens) int64.
+        (B, T + max_new_tokens), int64: the prompts and the new tokens.
     """
     for _ in range(max_new_tokens):
-        best = model(ids[:, -max_len:])[:, -1].argmax(dim=-1, keepdim=True)
-        ids = torch.cat((ids, best), dim=1)
+        best = model(ids)[:, -1].argmax(dim=-1, keepdim=True)
+        ids = torch.cat([ids, best], dim=1)
+    return ids
+
+
+def lm_loss(model, ids: Tensor) -> Tensor:
+    """Return the mean loss of the next token, as above and without the bug.
+
+    Args:
+        model: from ids (B, T), int64, to logits (B, T, V).
+        ids: (B, T+1), int64.
+
+    Returns:
+        A scalar: the cross-entropy of every token but the first of each
+        row, given those before it, averaged over all.
+    """
+    inputs, labels = ids[:, :-1], ids[:, 1:]  # one shift, and no other
+    logits = model(inputs)
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+def generate_long(model, ids: Tensor, max_new_tokens: int, max_len: int) -> Tensor:
+    """Go on with every row, as above and without the bug.
+
+    Args:
+        model: from ids (B, T), int64, to logits (B, T, V); T at most max_len.
+        ids: (B, T), int64, the prompts.
+        max_new_tokens: how many tokens are appended.
+        max_len: how many tokens the model can read.
+
+    Returns:
+        (B, T + max_new_tokens), int64: the prompts and the new tokens.
+    """
+    for _ in range(max_new_tokens):
+        window = ids[:, -max_len:]  # the newest tokens; all, if there are no more
+        best = model(window)[:, -1].argmax(dim=-1, keepdim=True)
+        ids = torch.cat([ids, best], dim=1)
     return ids

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from transformer_ref.checks.task import FunctionTask, ProbeTask, Task
-from transformer_ref.checks.tasks.gpt import mistakes
-from transformer_ref.checks.tasks.gpt.answers import (
-    GPT,
-    cnn_receptive_field,
-    generate,
-    generate_long,
-    lm_batch,
-    lm_loss,
-)
+from transformer_ref.checks.tasks.gpt import answers, mistakes
 from transformer_ref.checks.tasks.gpt.cases import (
     MODEL,
     field_cases,
@@ -60,7 +52,7 @@ TASKS: tuple[Task, ...] = (
             "three are at least 1."
         ),
         returns=("size",),
-        reference=cnn_receptive_field,
+        reference=answers.cnn_receptive_field,
         cases=field_cases,
         properties=(is_one_at_least,),
         forbidden=(f"{HERE}.cnn_receptive_field",),
@@ -77,7 +69,7 @@ TASKS: tuple[Task, ...] = (
             f"one later. Views or copies. {KEPT}"
         ),
         returns=("inputs", "labels"),
-        reference=lm_batch,
+        reference=answers.lm_batch,
         cases=lm_batch_cases,
         properties=(labels_are_later,),
         forbidden=(f"{HERE}.lm_batch",),
@@ -98,7 +90,7 @@ TASKS: tuple[Task, ...] = (
             "divides d_model, which is even."
         ),
         returns=("found",),
-        reference=GPT,
+        reference=answers.GPT,
         cases=gpt_cases,
         properties=(has_logits, sees_the_past, answers_the_question, grows_as_it_should),
         forbidden=(*WHOLE, f"{MODULE}.GPT", f"{HERE}.GPT"),
@@ -116,7 +108,7 @@ TASKS: tuple[Task, ...] = (
             f"tokens so far, again and again. Ties are not tried. {KEPT}"
         ),
         returns=("ids",),
-        reference=generate,
+        reference=answers.generate,
         cases=generate_cases,
         properties=(begins_with_the_prompt,),
         forbidden=WRITERS,
@@ -132,7 +124,7 @@ TASKS: tuple[Task, ...] = (
             f"of them. Gradients reach the model. {KEPT}"
         ),
         returns=("loss",),
-        reference=lm_loss,
+        reference=answers.lm_loss,
         cases=lm_loss_cases,
         forbidden=(f"{HERE}.lm_loss",),
         misconceptions=mistakes.LOSS,
@@ -148,7 +140,7 @@ TASKS: tuple[Task, ...] = (
             f"are not tried. {KEPT}"
         ),
         returns=("ids",),
-        reference=generate_long,
+        reference=answers.generate_long,
         cases=window_cases,
         properties=(begins_with_the_prompt,),
         forbidden=WRITERS,
