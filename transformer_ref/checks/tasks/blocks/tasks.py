@@ -6,15 +6,8 @@ off than that.
 
 from __future__ import annotations
 
-from transformer_ref import layers as package
 from transformer_ref.checks.task import Task
-from transformer_ref.checks.tasks.blocks import mistakes
-from transformer_ref.checks.tasks.blocks.answers import (
-    CrossAttentionBlock,
-    add_and_norm,
-    count_parameters,
-    layer_norm,
-)
+from transformer_ref.checks.tasks.blocks import answers, mistakes
 from transformer_ref.checks.tasks.blocks.cases import (
     add_cases,
     block_cases,
@@ -63,7 +56,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("output",),
-        reference=layer_norm,
+        reference=answers.layer_norm,
         cases=norm_cases,
         properties=(tokens_are_normed,),
         forbidden=(*NORMS, f"{HERE}.layer_norm"),
@@ -79,7 +72,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="class",
         returns=("output",),
-        reference=package.FeedForward,
+        reference=answers.FeedForward,
         cases=feed_forward_cases,
         forbidden=(*WHOLE, f"{LAYERS}.FeedForward"),
         misconceptions=mistakes.FEED_FORWARD,
@@ -95,7 +88,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="class",
         returns=("output",),
-        reference=package.EncoderLayer,
+        reference=answers.EncoderLayer,
         cases=encoder_cases,
         properties=(ends_with("norm2"),),
         forbidden=(*WHOLE, f"{LAYERS}.EncoderLayer", f"{LAYERS}.Block"),
@@ -118,7 +111,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="class",
         returns=("output",),
-        reference=package.DecoderLayer,
+        reference=answers.DecoderLayer,
         cases=decoder_cases,
         properties=(ends_with("norm3"),),
         # Not the whole block: an encoder layer may lend its parts, and is made by it.
@@ -138,7 +131,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("count",),
-        reference=count_parameters,
+        reference=answers.count_parameters,
         cases=count_cases,
         forbidden=(f"{HERE}.count_parameters",),
         misconceptions=mistakes.COUNT,
@@ -154,7 +147,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="function",
         returns=("output",),
-        reference=add_and_norm,
+        reference=answers.add_and_norm,
         cases=add_cases,
         properties=(tokens_are_normed,),
         forbidden=(*NORMS, f"{HERE}.layer_norm", f"{HERE}.add_and_norm"),
@@ -171,7 +164,7 @@ TASKS: tuple[Task, ...] = (
         ),
         kind="class",
         returns=("output",),
-        reference=CrossAttentionBlock,
+        reference=answers.CrossAttentionBlock,
         cases=block_cases,
         forbidden=(
             *WHOLE,
