@@ -1,10 +1,14 @@
-"""Right answers to tasks of the assignment "blocks": those that the package does not hold."""
+"""The answers to the tasks of the assignment "blocks": the text of the solution's cells.
+
+A mistake is a change to one of them.
+"""
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from transformer_ref import layers as reference
 from transformer_ref.attention import MultiHeadAttention
 
 
@@ -12,15 +16,138 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     """Norm the features of each token.
 
     Args:
-        x: (..., D) floating.
-        weight: (D,).
-        bias: (D,).
-        eps: is added to the variance.
+        x: (..., D), floating point, with any number of leading axes.
+        weight: (D,), the scale of each feature.
+        bias: (D,), the offset of each feature.
+        eps: above 0, added to the variance.
 
     Returns:
-        (..., D).
+        (..., D): (x - mean) / sqrt(variance + eps) * weight + bias, with
+        mean and variance (divisor D) over the features of each token.
     """
-    return F.layer_norm(x, x.shape[-1:], weight, bias, eps)
+    mean = x.mean(dim=-1, keepdim=True)
+    variance = x.var(dim=-1, keepdim=True, correction=0)
+    return (x - mean) / torch.sqrt(variance + eps) * weight + bias
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with a ReLU between them, the same for every token.
+
+    Args:
+        d_model: D.
+        d_ff: size of the hidden layer.
+
+    The layers `linear1` (D to d_ff) and `linear2` (d_ff to D) have biases.
+    """
+
+    def __init__(self, d_model: int, d_ff: int) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Work on each token by itself.
+
+        Args:
+            x: (B, T, D).
+
+        Returns:
+            (B, T, D): linear2(max(0, linear1(x))).
+        """
+        return self.linear2(torch.relu(self.linear1(x)))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then the feed-forward network, each inside a residual sum.
+
+    Args:
+        d_model: D.
+        num_heads: H, a divisor of D.
+        d_ff: size of the hidden layer of the feed-forward network.
+        norm: "post" for norm(x + f(x)), "pre" for x + f(norm(x)).
+
+    The parts are `self_attention`, `feed_forward`, `norm1` and `norm2`.
+    """
+
+    def __init__(self, d_model: int, num_heads: int, d_ff: int, norm: str = "post") -> None:
+        super().__init__()
+        self.norm = norm
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = reference.FeedForward(d_model, d_ff)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Transform a sequence.
+
+        Args:
+            x: (B, S, D).
+            mask: bool, broadcasts to (B, H, S, S); True means "may attend",
+                None that all may be seen.
+
+        Returns:
+            (B, S, D).
+        """
+        if self.norm == "pre":
+            y = self.norm1(x)
+            x = x + self.self_attention(y, y, y, mask)
+            return x + self.feed_forward(self.norm2(x))
+        x = self.norm1(x + self.self_attention(x, x, x, mask))
+        return self.norm2(x + self.feed_forward(x))
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, cross-attention to the memory, feed-forward network.
+
+    Args:
+        d_model: D.
+        num_heads: H, a divisor of D.
+        d_ff: size of the hidden layer of the feed-forward network.
+        norm: "post" for norm(x + f(x)), "pre" for x + f(norm(x)); the
+            memory is not normed.
+
+    The parts are `self_attention`, `cross_attention`, `feed_forward`, `norm1`,
+    `norm2` and `norm3`.
+    """
+
+    def __init__(self, d_model: int, num_heads: int, d_ff: int, norm: str = "post") -> None:
+        super().__init__()
+        self.norm = norm
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = reference.FeedForward(d_model, d_ff)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.norm3 = nn.LayerNorm(d_model)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Transform the target so far, looking at the encoded source.
+
+        Args:
+            x: (B, T, D).
+            memory: (B, S, D), what the encoder gave.
+            tgt_mask: bool, broadcasts to (B, H, T, T); True means "may
+                attend", None that all may be seen.
+            memory_mask: bool, broadcasts to (B, H, T, S); the same.
+
+        Returns:
+            (B, T, D).
+        """
+        if self.norm == "pre":
+            y = self.norm1(x)
+            x = x + self.self_attention(y, y, y, tgt_mask)
+            y = self.norm2(x)
+            x = x + self.cross_attention(y, memory, memory, memory_mask)
+            return x + self.feed_forward(self.norm3(x))
+        x = self.norm1(x + self.self_attention(x, x, x, tgt_mask))
+        x = self.norm2(x + self.cross_attention(x, memory, memory, memory_mask))
+        return self.norm3(x + self.feed_forward(x))
 
 
 def count_parameters(d_model: int, d_ff: int, num_layers: int, vocab_size: int) -> int:
@@ -28,12 +155,15 @@ def count_parameters(d_model: int, d_ff: int, num_layers: int, vocab_size: int) 
 
     Args:
         d_model: D.
-        d_ff: size of the hidden layer.
-        num_layers: of the encoder, and of the decoder.
-        vocab_size: V.
+        d_ff: size of the hidden layers of the feed-forward networks.
+        num_layers: layers of the encoder, and of the decoder.
+        vocab_size: V, one for source and target.
 
     Returns:
-        the number, with one embedding for source, target and output.
+        The number: one embedding matrix for source, target and output, no
+        output bias, biases in all linear layers, weight and bias in two norms
+        per encoder layer and three per decoder layer, no norm after the
+        stacks, nothing for the positions.
     """
     attention = 4 * (d_model * d_model + d_model)
     feed_forward = (d_model * d_ff + d_ff) + (d_ff * d_model + d_model)
@@ -44,27 +174,33 @@ def count_parameters(d_model: int, d_ff: int, num_layers: int, vocab_size: int) 
 
 
 def add_and_norm(x: Tensor, change: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
-    """Add what a sublayer has found, and norm each token.
+    """Add what a sublayer has found, and norm, as above and without the bug.
 
     Args:
-        x: (B, T, D), what the sublayer was given.
+        x: (B, T, D), floating point, what the sublayer was given.
         change: (B, T, D), what it found.
-        weight: (D,).
-        bias: (D,).
-        eps: is added to the variance.
+        weight: (D,), the scale of each feature.
+        bias: (D,), the offset of each feature.
+        eps: above 0, added to the variance.
 
     Returns:
-        (B, T, D).
+        (B, T, D): the LayerNorm of x + change.
     """
-    return layer_norm(x + change, weight, bias, eps)
+    total = x + change
+    axes = (-1,)  # the features of one token
+    mean = total.mean(axes, keepdim=True)
+    variance = total.var(axes, correction=0, keepdim=True)
+    return (total - mean) / torch.sqrt(variance + eps) * weight + bias
 
 
 class CrossAttentionBlock(nn.Module):
-    """The middle of a decoder layer, post-norm: look at the memory, add, norm.
+    """Look at the memory, add, norm: as above and without the bug.
 
     Args:
         d_model: D.
         num_heads: H, a divisor of D.
+
+    The parts are `cross_attention` and `norm`.
     """
 
     def __init__(self, d_model: int, num_heads: int) -> None:
@@ -77,12 +213,12 @@ class CrossAttentionBlock(nn.Module):
 
         Args:
             x: (B, T, D).
-            memory: (B, S, D).
-            memory_mask: bool, broadcasts to (B, H, T, S); True means "may attend".
+            memory: (B, S, D), what the encoder gave.
+            memory_mask: bool, broadcasts to (B, H, T, S); True means "may
+                attend", None that all may be seen.
 
         Returns:
-            (B, T, D).
+            (B, T, D): norm(x + what x finds in the memory).
         """
-        found = self.cross_attention(x, memory, memory, memory_mask)
-        result: Tensor = self.norm(x + found)
-        return result
+        found = self.cross_attention(query=x, key=memory, value=memory, mask=memory_mask)
+        return self.norm(x + found)

@@ -6,15 +6,8 @@ off than that.
 
 from __future__ import annotations
 
-from transformer_ref import layers as package
 from transformer_ref.checks.task import FunctionTask, ModuleTask, Task
-from transformer_ref.checks.tasks.blocks import mistakes
-from transformer_ref.checks.tasks.blocks.answers import (
-    CrossAttentionBlock,
-    add_and_norm,
-    count_parameters,
-    layer_norm,
-)
+from transformer_ref.checks.tasks.blocks import answers, mistakes
 from transformer_ref.checks.tasks.blocks.cases import (
     add_cases,
     block_cases,
@@ -62,7 +55,7 @@ TASKS: tuple[Task, ...] = (
             f"token, the variance with the divisor D. {EVERYWHERE}"
         ),
         returns=("output",),
-        reference=layer_norm,
+        reference=answers.layer_norm,
         cases=norm_cases,
         properties=(tokens_are_normed,),
         forbidden=(*NORMS, f"{HERE}.layer_norm"),
@@ -77,7 +70,7 @@ TASKS: tuple[Task, ...] = (
             f"{COPIED}"
         ),
         returns=("output",),
-        reference=package.FeedForward,
+        reference=answers.FeedForward,
         cases=feed_forward_cases,
         forbidden=(*WHOLE, f"{LAYERS}.FeedForward"),
         misconceptions=mistakes.FEED_FORWARD,
@@ -92,7 +85,7 @@ TASKS: tuple[Task, ...] = (
             f"network with norm2. {KINDS}. {ONE_SEEN} {COPIED}"
         ),
         returns=("output",),
-        reference=package.EncoderLayer,
+        reference=answers.EncoderLayer,
         cases=encoder_cases,
         properties=(ends_with("norm2"),),
         forbidden=(*WHOLE, f"{LAYERS}.EncoderLayer", f"{LAYERS}.Block"),
@@ -114,7 +107,7 @@ TASKS: tuple[Task, ...] = (
             f"normed. {ONE_SEEN} {COPIED}"
         ),
         returns=("output",),
-        reference=package.DecoderLayer,
+        reference=answers.DecoderLayer,
         cases=decoder_cases,
         properties=(ends_with("norm3"),),
         # Not the whole block: an encoder layer may lend its parts, and is made by it.
@@ -133,7 +126,7 @@ TASKS: tuple[Task, ...] = (
             "sinusoidal positions. 63,082,496 for the base model with V = 37,000."
         ),
         returns=("count",),
-        reference=count_parameters,
+        reference=answers.count_parameters,
         cases=count_cases,
         forbidden=(f"{HERE}.count_parameters",),
         misconceptions=mistakes.COUNT,
@@ -148,7 +141,7 @@ TASKS: tuple[Task, ...] = (
             f"D, eps inside the root. {EVERYWHERE}"
         ),
         returns=("output",),
-        reference=add_and_norm,
+        reference=answers.add_and_norm,
         cases=add_cases,
         properties=(tokens_are_normed,),
         forbidden=(*NORMS, f"{HERE}.layer_norm", f"{HERE}.add_and_norm"),
@@ -164,7 +157,7 @@ TASKS: tuple[Task, ...] = (
             f"{ONE_SEEN} {COPIED}"
         ),
         returns=("output",),
-        reference=CrossAttentionBlock,
+        reference=answers.CrossAttentionBlock,
         cases=block_cases,
         forbidden=(
             *WHOLE,
