@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from transformer_ref.checks.engine import wire_format
 from transformer_ref.checks.engine.comparing import same
-from transformer_ref.checks.engine.forbidden_calls import watch
+from transformer_ref.checks.engine.forbidden_calls import watch, watch_operators
 from transformer_ref.checks.engine.unread_arguments import used_instead
 from transformer_ref.checks.task import (
     Arrays,
@@ -127,10 +127,7 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
     for name, each in made.items():
         sources.update({f"{name}.{part}": tensor for part, tensor in each.left().items()})
     function = answer
-    if isinstance(task, ProbeTask):
-        _ask_at_length(task, answer, case, arguments, outcome)
-        return
-    if isinstance(task, ModuleTask):
+    if isinstance(task, ModuleTask) and not isinstance(task, ProbeTask):
         module = build(answer, case)
         sources.update({name: find_weight(module, name) for name in case.weights})
         outcome.trainable = [
@@ -139,14 +136,25 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
             if parameter.requires_grad and name not in case.weights
         ]
         function = module
-    try:
-        returned = call(function, arguments)
-    finally:
-        outcome.changed = [name for name, old in before.items() if not _same(old, arguments[name])]
-        outcome.noted = {name: wire_format.copied(each.noted()) for name, each in made.items()}
-    for name, each in made.items():
-        for part, tensor in each.left().items():
-            outcome.left[f"{name}.{part}"] = _array(f"{name}.{part}", tensor)
+    with watch_operators(task.forbidden):
+        if isinstance(task, ProbeTask):
+            _ask_at_length(task, answer, case, arguments, outcome)
+            return
+        try:
+            returned = call(function, arguments)
+        finally:
+            outcome.changed = [name for name in before if not _same(before[name], arguments[name])]
+            outcome.noted = {name: wire_format.copied(each.noted()) for name, each in made.items()}
+        for name, each in made.items():
+            for part, tensor in each.left().items():
+                outcome.left[f"{name}.{part}"] = _array(f"{name}.{part}", tensor)
+        _note_returned(task, returned, case, sources, outcome)
+
+
+def _note_returned(
+    task: Task, returned: Any, case: Case, sources: dict[str, Tensor], outcome: Outcome
+) -> None:
+    """Note what a call has returned, and the gradients of it where the case asks for them."""
     if isinstance(task, FunctionTask) and task.observe is not None and returned is not None:
         returned = task.observe(returned)
     if task.form is not None:

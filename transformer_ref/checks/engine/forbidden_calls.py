@@ -1,7 +1,9 @@
 """See whether an answer calls what it should have written itself.
 
 A call is caught however the name was imported: a Python function has its code object replaced for
-the time of the run, and a torch operator passes the function and dispatch modes.
+the time of the run, and a torch operator passes the function and dispatch modes while the answer
+computes. While a module is built there is nothing to compute from, and the modes would cost more
+than all the rest.
 To mention or import a name is fine.
 """
 
@@ -89,7 +91,7 @@ def _refuse_if_named(names: dict[str, str], called: str) -> None:
 
 @contextmanager
 def watch(forbidden: tuple[str, ...], reference: Any = None) -> Iterator[list[str]]:
-    """Refuse calls while the block runs.
+    """Refuse calls of Python functions while the block runs; see :func:`watch_operators` too.
 
     Args:
         forbidden: dotted names of functions and classes.
@@ -99,7 +101,6 @@ def watch(forbidden: tuple[str, ...], reference: Any = None) -> Iterator[list[st
         the list of refused calls, which an answer that swallows the error cannot empty by that.
     """
     _calls.clear()
-    parts = {part: name for name in forbidden for part in _IN_C.get(name, ())}
     # Behind it the names, which say more where one of them is the reference itself.
     refused = [("the reference answer", reference)]
     refused += [(name, _resolve(name)) for name in forbidden]
@@ -108,10 +109,22 @@ def watch(forbidden: tuple[str, ...], reference: Any = None) -> Iterator[list[st
             for function in _python_functions(target):
                 trap = _trap(name, function.__code__.co_freevars)
                 stack.enter_context(_replaced(function, trap))
+        yield _calls
+
+
+@contextmanager
+def watch_operators(forbidden: tuple[str, ...]) -> Iterator[None]:
+    """Refuse calls of functions written in C while the block runs, inside :func:`watch`.
+
+    Args:
+        forbidden: dotted names; those of Python functions make no difference.
+    """
+    parts = {part: name for name in forbidden for part in _IN_C.get(name, ())}
+    with ExitStack() as stack:
         if parts:
             stack.enter_context(_FunctionMode(parts))
             stack.enter_context(_DispatchMode(parts))
-        yield _calls
+        yield
 
 
 def _python_functions(target: Any) -> list[FunctionType]:
