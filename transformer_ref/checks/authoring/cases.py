@@ -23,6 +23,13 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.n
     return rng.standard_normal(shape).astype("float32" if dtype == "bfloat16" else dtype)
 
 
+def different_sizes(
+    rng: np.random.Generator, low: int, high: int, count: int | None = None
+) -> list[int]:
+    """Draw different sizes from `low` to `high`, so that a wrong axis shows; None = all of them."""
+    return [int(size) for size in rng.permutation(np.arange(low, high + 1))[:count]]
+
+
 def described(arguments: dict[str, Any]) -> list[str]:
     """Describe arguments: arrays by shape, made ones in words, all else as it is written."""
     return [_described(name, value) for name, value in arguments.items()]

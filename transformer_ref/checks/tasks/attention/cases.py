@@ -11,6 +11,7 @@ import numpy as np
 from transformer_ref.checks.authoring.cases import (
     asked_again,
     described,
+    different_sizes,
     followed,
     normal,
     with_gradients,
@@ -53,9 +54,7 @@ def draw_sizes(rng: np.random.Generator, **fixed: int) -> Sizes:
     Returns:
         the sizes.
     """
-    batch, heads, head_size, value_size, *lengths = (
-        int(size) for size in rng.permutation(np.arange(2, 9))[:6]
-    )
+    batch, heads, head_size, value_size, *lengths = different_sizes(rng, 2, 8, 6)
     drawn = Sizes(batch, heads, min(lengths), max(lengths), head_size, value_size)
     return replace(drawn, **fixed)
 

@@ -11,6 +11,7 @@ import numpy as np
 from transformer_ref.checks.authoring.cases import (
     asked_again,
     described,
+    different_sizes,
     followed,
     normal,
     plain_case,
@@ -92,7 +93,7 @@ def _named(
 
 def _shape(rng: np.random.Generator, axes: int) -> tuple[int, ...]:
     """Draw different sizes, the last one the largest: D."""
-    *leading, d_model = sorted(int(size) for size in rng.permutation(np.arange(2, 10))[:axes])
+    *leading, d_model = sorted(different_sizes(rng, 2, 9, axes))
     return (*(int(size) for size in rng.permutation(leading)), d_model + 2)
 
 
@@ -184,7 +185,7 @@ def feed_forward_cases(rng: np.random.Generator) -> list[Case]:
         return Case(name, arguments, settings, weights, layout)
 
     def drawn(dtype: str, wide: bool, layout: str = "contiguous") -> Case:
-        batch, length, small, large = (int(size) for size in rng.permutation(np.arange(2, 14))[:4])
+        batch, length, small, large = different_sizes(rng, 2, 13, 4)
         small, large = sorted((small, large))
         d_model, d_ff = (small, large + 6) if wide else (large, small)
         return case((batch, length, d_model), d_ff, dtype, layout)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from transformer_ref.checks.authoring.cases import asked_again, described, normal
+from transformer_ref.checks.authoring.cases import asked_again, described, different_sizes, normal
 from transformer_ref.checks.authoring.made_arguments import token_function
 from transformer_ref.checks.task import SAID, Case, Made, Maker
 
@@ -109,7 +109,7 @@ def _named(arguments: dict[str, Any], dtype: str) -> str:
 def greedy_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of greedy_decode: the end comes, at once, at the limit, too late, or never."""
     size = int(rng.integers(8, 13))
-    spread = [int(token) for token in rng.permutation(np.arange(4, 9))]
+    spread = different_sizes(rng, 4, 8)
     cases = [
         _greedy_case(rng, 4, 2, 6, bos=1, eos=2),
         _greedy_case(rng, 5, 0, 6),
@@ -251,7 +251,7 @@ def _filter_case(
 
 def filter_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of filter_logits: each of the two, both, none, and their edges."""
-    sizes = [int(size) for size in rng.permutation(np.arange(6, 13))]
+    sizes = different_sizes(rng, 6, 12)
     cases = [
         _filter_case(rng, (sizes[0],), top_k=3),
         _filter_case(rng, (sizes[1],), top_p=True),

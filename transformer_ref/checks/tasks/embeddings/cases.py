@@ -10,6 +10,7 @@ import numpy as np
 from transformer_ref.checks.authoring.cases import (
     asked_again,
     described,
+    different_sizes,
     normal,
     plain_case,
     with_gradients,
@@ -17,11 +18,6 @@ from transformer_ref.checks.authoring.cases import (
 from transformer_ref.checks.task import Case
 
 # --- numbers ---------------------------------------------------------------------------------
-
-
-def draw_sizes(rng: np.random.Generator, count: int, low: int = 2, high: int = 9) -> list[int]:
-    """Draw different sizes, so that a wrong axis shows."""
-    return [int(size) for size in rng.permutation(np.arange(low, high + 1))[:count]]
 
 
 def draw_ids(
@@ -65,11 +61,11 @@ def one_hot_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of one_hot: one to three axes, and vocabularies far larger than the ids drawn."""
     cases = []
     for axes, ends in ((1, True), (1, False), (2, True), (2, False), (2, True), (3, True)):
-        *shape, vocab_size = draw_sizes(rng, axes + 1)
+        *shape, vocab_size = different_sizes(rng, 2, 9, axes + 1)
         vocab_size += 2
         ids = draw_ids(rng, tuple(shape), vocab_size, ends)
         cases.append(tensor_case({"ids": ids, "vocab_size": vocab_size}))
-    few, many = sorted(draw_sizes(rng, 2))
+    few, many = sorted(different_sizes(rng, 2, 9, 2))
     odd: tuple[tuple[tuple[int, ...], int, str], ...] = (
         ((1,), few + 1, "a single id"),
         ((few, 1), many + 2, "sequences of one"),
@@ -98,7 +94,7 @@ def embed_cases(rng: np.random.Generator) -> list[Case]:
         note: str = "",
         **fixed: int,
     ) -> Case:
-        *shape, vocab_size, d_model = draw_sizes(rng, axes + 2)
+        *shape, vocab_size, d_model = different_sizes(rng, 2, 9, axes + 2)
         vocab_size, d_model = fixed.get("V", vocab_size + 1), fixed.get("D", d_model)
         shape = [fixed.get("T", shape[0])] if axes == 1 else shape
         arguments = {
@@ -166,7 +162,7 @@ def loss_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of negative_sampling_loss, among them products that make the sigmoid 0 or 1."""
 
     def case(dtype: str, layout: str = PLAIN, note: str = "", **fixed: int) -> Case:
-        batch, count, d_model = draw_sizes(rng, 3)
+        batch, count, d_model = different_sizes(rng, 2, 9, 3)
         batch, count = fixed.get("B", batch), fixed.get("N", count)
         shapes = {"center": (batch,), "positive": (batch,), "negatives": (batch, count)}
         # Products of size one, so that a rounded sigmoid shows only where the products are loud.
@@ -259,7 +255,7 @@ def tied_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of tied_logits: V and D differ, but for one in which a product without .T fits."""
 
     def case(dtype: str, layout: str = PLAIN, note: str = "", **fixed: int) -> Case:
-        batch, length, d_model, vocab_size = draw_sizes(rng, 4)
+        batch, length, d_model, vocab_size = different_sizes(rng, 2, 9, 4)
         batch, length = fixed.get("B", batch), fixed.get("T", length)
         vocab_size = fixed.get("V", vocab_size) if "square" not in note else d_model
         arguments = {
@@ -292,7 +288,7 @@ def pretrained_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of embedding_from_pretrained: frozen and not, padding anywhere and nowhere."""
 
     def case(dtype: str, trainable: bool, pad: int | None, layout: str = PLAIN) -> Case:
-        vocab_size, d_model = draw_sizes(rng, 2, 4)
+        vocab_size, d_model = different_sizes(rng, 4, 9, 2)
         arguments = {
             "vectors": normal(rng, (vocab_size, d_model), dtype),
             "trainable": trainable,
@@ -323,7 +319,10 @@ def bug_cases(rng: np.random.Generator) -> list[Case]:
 
     def case(dtype: str, layout: str = PLAIN, note: str = "", **fixed: int) -> Case:
         # With eight features or more, the small number in LayerNorm makes no difference.
-        batch, length, vocab_size, d_model = *draw_sizes(rng, 3, 3, 7), int(rng.integers(8, 13))
+        batch, length, vocab_size, d_model = (
+            *different_sizes(rng, 3, 7, 3),
+            int(rng.integers(8, 13)),
+        )
         batch, length = fixed.get("B", batch), fixed.get("T", length)
         vocab_size = fixed.get("V", vocab_size)
         arguments = {

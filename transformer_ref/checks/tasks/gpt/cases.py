@@ -13,6 +13,7 @@ from transformer_ref.checks.authoring import made_arguments
 from transformer_ref.checks.authoring.cases import (
     asked_again,
     described,
+    different_sizes,
     normal,
     plain_case,
 )
@@ -79,7 +80,7 @@ def batch_case(
 
 def lm_batch_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of lm_batch: lists and tensors, one piece, pieces of one token, a square."""
-    sizes = [int(size) for size in rng.permutation(np.arange(3, 9))]
+    sizes = different_sizes(rng, 3, 8)
     cases = [
         batch_case(rng, 2, 4),
         batch_case(rng, 3, sizes[0]),

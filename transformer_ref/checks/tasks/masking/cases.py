@@ -16,6 +16,7 @@ import numpy as np
 from transformer_ref.checks.authoring.cases import (
     asked_again,
     described,
+    different_sizes,
     followed,
     normal,
     plain_case,
@@ -90,7 +91,7 @@ def _ids_case(ids: np.ndarray, pad_id: int) -> Case:
 
 def ids_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of padding_mask and target_mask: where padding stands, and what its id is."""
-    high = [int(pad) for pad in rng.permutation(np.arange(2, 9))]
+    high = different_sizes(rng, 2, 8)
 
     def drawn(where: str, pad_id: int, **fixed: int) -> Case:
         return _ids_case(draw_ids(rng, _draw_shape(rng, **fixed), pad_id, where), pad_id)
@@ -111,7 +112,7 @@ def ids_cases(rng: np.random.Generator) -> list[Case]:
 
 def causal_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of causal_mask: lengths, and the device left out, None, named, and another one."""
-    drawn = [int(length) for length in rng.permutation(np.arange(6, 30))]
+    drawn = different_sizes(rng, 6, 29)
     cases = [plain_case(length=length) for length in (3, 2, 4, 1, 5, *drawn[:3], 64)]
     cases += [plain_case(length=drawn[3], device=None), plain_case(length=drawn[4], device="cpu")]
     cases += [plain_case(length=length, device="meta") for length in (4, drawn[5], drawn[6])]

@@ -82,7 +82,7 @@ class Sizes:
     vocab_size: int
 
 
-def draw_sizes(rng: np.random.Generator, **fixed: int) -> Sizes:
+def draw_batch(rng: np.random.Generator, **fixed: int) -> Sizes:
     """Draw a batch of 2 to 4, a length of 5 to 7 and 9 to 13 tokens; `fixed` sizes are given."""
     drawn = Sizes(*(int(rng.integers(*span)) for span in ((2, 5), (5, 8), (9, 14))))
     return replace(drawn, **fixed)
@@ -137,7 +137,7 @@ def split_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of split_target: padded batches, a single sequence, two columns, a square."""
 
     def case(pad_id: int = 0, note: str = "", **fixed: int) -> Case:
-        sizes = draw_sizes(rng, **fixed)
+        sizes = draw_batch(rng, **fixed)
         arguments = {"ids": draw_targets(rng, sizes, pad_id)}
         return Case(label(arguments, note), arguments)
 
@@ -211,7 +211,7 @@ def logits_case(
     Returns:
         the case.
     """
-    sizes = draw_sizes(rng, **fixed)
+    sizes = draw_batch(rng, **fixed)
     pad_id %= sizes.vocab_size
     labels = draw_labels(rng, sizes, pad_id, padded)
     arguments: dict[str, Any] = {
@@ -412,7 +412,7 @@ def model_case(
     Returns:
         the case.
     """
-    sizes = draw_sizes(rng, **fixed)
+    sizes = draw_batch(rng, **fixed)
     d_model, length = 4 if sizes.vocab_size % 2 else 6, int(rng.integers(8, 11))
     source_size = sizes.vocab_size + int(rng.integers(3, 6))
     shapes = {"source": source_size, "target": sizes.vocab_size, "output": sizes.vocab_size}
