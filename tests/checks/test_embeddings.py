@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.checks.exams import assert_misconceptions_name_themselves
+from tests.checks.exams import assert_misconceptions_name_themselves, faults, run
 from transformer_ref import embeddings as package
 from transformer_ref import word2vec
 from transformer_ref.checks import embeddings as reference
@@ -62,6 +62,20 @@ def test_windows_are_those_of_the_package(seed):
         assert reference.cbow_examples(ids, window) == examples
         pairs = [(center, each) for context, center in examples for each in context]
         assert reference.skipgram_pairs(ids, window) == pairs
+
+
+@pytest.mark.parametrize(
+    ("key", "function"),
+    [
+        (LOSS, word2vec.negative_sampling_loss),
+        (NEIGHBOURS, word2vec.nearest_neighbours),
+        (TIED, package.tied_logits),
+        (PRETRAINED, package.embedding_from_pretrained),
+    ],
+)
+def test_the_answers_are_those_of_the_package(key, function):
+    exam = make_exam(key, 14)
+    assert not any(faults(exam, run(exam, function)))
 
 
 def test_the_first_loss_of_an_untrained_model_tells_the_bug():
@@ -264,10 +278,22 @@ def test_a_module_that_shares_memory_does_not_change_the_arguments():
         (EMBED, lambda ids, weight: package.TokenEmbedding(*weight.shape)(ids), "TokenEmbedding"),
         (SKIPGRAM, reference.skipgram_pairs, "skipgram_pairs"),
         (CBOW, reference.cbow_examples, "cbow_examples"),
-        (LOSS, word2vec.negative_sampling_loss, "negative_sampling_loss"),
-        (NEIGHBOURS, reference.nearest_neighbours, "nearest_neighbours"),
-        (TIED, package.tied_logits, "tied_logits"),
-        (PRETRAINED, reference.embedding_from_pretrained, "embedding_from_pretrained"),
+        (LOSS, reference.negative_sampling_loss, "checks.embeddings.negative_sampling_loss"),
+        (LOSS, word2vec.negative_sampling_loss, "word2vec.negative_sampling_loss"),
+        (NEIGHBOURS, reference.nearest_neighbours, "checks.embeddings.nearest_neighbours"),
+        (NEIGHBOURS, word2vec.nearest_neighbours, "word2vec.nearest_neighbours"),
+        (TIED, reference.tied_logits, "checks.embeddings.tied_logits"),
+        (TIED, package.tied_logits, "transformer_ref.embeddings.tied_logits"),
+        (
+            PRETRAINED,
+            reference.embedding_from_pretrained,
+            "checks.embeddings.embedding_from_pretrained",
+        ),
+        (
+            PRETRAINED,
+            package.embedding_from_pretrained,
+            "transformer_ref.embeddings.embedding_from_pretrained",
+        ),
         (BUG, reference.language_model, "language_model"),
     ],
 )

@@ -29,8 +29,6 @@ NO_PRODUCT = r"cannot be multiplied|size mismatch|must match|[Ee]xpected size|[E
 
 # --- windows, wherever they are written ------------------------------------------------------
 
-AT_FIRST_PLACE = change("enumerate(ids):", "enumerate(ids):\n        place = ids.index(center)")
-
 LIST_CHANGED = Misconception(
     "changes-its-input",
     "the function changes the caller's list",
@@ -80,7 +78,11 @@ IN_TOTAL = Misconception(
     "window-in-total",
     "the window is shared by both sides",
     "The window counts for each side by itself: a window of 2 is up to four neighbours.",
-    (),
+    (
+        change("    for place", "    window = window // 2\n    for place"),
+        change("- window", "- window // 2") + change("+ window", "+ window - window // 2"),
+        change("    for place", "    window = (window + 1) // 2\n    for place"),
+    ),
 )
 WRAPPED = Misconception(
     "wraps-around",
@@ -126,7 +128,7 @@ FIRST_PLACE = Misconception(
     "first-place-of-a-word",
     "a word that comes again gets the neighbours of its first place",
     "ids.index finds the first place of an id. enumerate gives each place with its id.",
-    (AT_FIRST_PLACE,),
+    (change("enumerate(ids):", "enumerate(ids):\n        place = ids.index(center)"),),
 )
 
 
@@ -413,12 +415,7 @@ SKIPGRAM = (
         change("window + 1", "window + 2"),
         change("- window", "- window - 1"),
     ),
-    with_wrong(
-        IN_TOTAL,
-        change("    pairs = []", "    window = window // 2\n    pairs = []"),
-        change("- window", "- window // 2") + change("+ window", "+ window - window // 2"),
-        change("    pairs = []", "    window = (window + 1) // 2\n    pairs = []"),
-    ),
+    IN_TOTAL,
     with_wrong(WRAPPED, change("max(0, place", "max(-len(ids), place")),
     with_wrong(
         BELOW_ZERO,
@@ -487,8 +484,9 @@ EMPTY_KEPT = change("if left or right:", "if True:")
 
 
 def also_with_empty(entry: Misconception, *wrong: Change) -> Misconception:
-    """Make an entry's changes also in a loop that keeps the centres without neighbours."""
-    return replace(entry, wrong=tuple(way for each in wrong for way in (each, each + EMPTY_KEPT)))
+    """Make changes, or those of the entry, also in a loop that keeps centres without neighbours."""
+    changes = [way for way in wrong or entry.wrong if isinstance(way, Change)]
+    return replace(entry, wrong=(*changes, *(way + EMPTY_KEPT for way in changes)))
 
 
 def window_filled(filler: int | None) -> Change:
@@ -515,12 +513,7 @@ CBOW = (
         change("1 + window", "2 + window"),
         change("- window", "- window - 1"),
     ),
-    also_with_empty(
-        IN_TOTAL,
-        change("    examples = []", "    window = window // 2\n    examples = []"),
-        change("- window", "- window // 2") + change("+ window", "+ window - window // 2"),
-        change("    examples = []", "    window = (window + 1) // 2\n    examples = []"),
-    ),
+    also_with_empty(IN_TOTAL),
     with_wrong(
         WRAPPED,
         change(LEFT, "[ids[each] for each in range(max(-len(ids), place - window), place)]"),
@@ -564,7 +557,7 @@ CBOW = (
         change(": place]", ": max(0, place - window + 1)]")
         + change("place + 1 :", "place + window :"),
     ),
-    also_with_empty(FIRST_PLACE, AT_FIRST_PLACE),
+    also_with_empty(FIRST_PLACE),
     also_with_empty(
         FIRST_ROUND, change("    return examples", "        return examples\n    return examples")
     ),
@@ -958,6 +951,13 @@ NEIGHBOURS = (
 
 LOGITS = "hidden @ weight.T"
 
+SOFTMAX_INCLUDED = Misconception(
+    "softmax-included",
+    "the result has already gone through a softmax",
+    "Logits are the scores before it: the loss takes the softmax itself.",
+    (),
+)
+
 TIED = (
     Misconception(
         "scaled-up",
@@ -989,11 +989,10 @@ TIED = (
         "view and reshape keep the order in memory, and so mix the rows of different tokens.",
         (change("weight.T", "weight.reshape(weight.shape[1], weight.shape[0])"),),
     ),
-    Misconception(
-        "softmax-included",
-        "the result has already gone through a softmax",
-        "Logits are the scores before it: the loss takes the softmax itself.",
-        (change(LOGITS, f"({LOGITS}).softmax(-1)"), change(LOGITS, f"({LOGITS}).log_softmax(-1)")),
+    with_wrong(
+        SOFTMAX_INCLUDED,
+        change(LOGITS, f"({LOGITS}).softmax(-1)"),
+        change(LOGITS, f"({LOGITS}).log_softmax(-1)"),
     ),
     Misconception(
         "cosines",
@@ -1262,14 +1261,10 @@ BUG = (
         "Each token is normed by itself, over its D features. That line was right.",
         (change("shape[-1:]", "shape[-2:]"), change("shape[-1:]", "shape")),
     ),
-    Misconception(
-        "softmax-included",
-        "the result has already gone through a softmax",
-        "Logits are the scores before it: the loss takes the softmax itself.",
-        (
-            change(TIED_LOGITS, f"{TIED_LOGITS}.softmax(-1)"),
-            change(TIED_LOGITS, f"{TIED_LOGITS}.log_softmax(-1)"),
-        ),
+    with_wrong(
+        SOFTMAX_INCLUDED,
+        change(TIED_LOGITS, f"{TIED_LOGITS}.softmax(-1)"),
+        change(TIED_LOGITS, f"{TIED_LOGITS}.log_softmax(-1)"),
     ),
     Misconception(
         "cosines",
