@@ -831,24 +831,8 @@ def w_shared(self, d_model, num_heads, d_ff, num_layers):
 w_gpt_shared = variant("w_gpt_shared", blocks=w_shared)
 
 
-class w_gpt_shared_loop(NanoGPT):  # noqa: N801
-    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_len):
-        super().__init__(vocab_size, d_model, num_heads, d_ff, 1, max_len)
-        self.times = num_layers
-
-    def run(self, x):
-        for _ in range(self.times):
-            x = self.h[0](x)
-        return x
-
-
 w_gpt_list = variant(
     "w_gpt_list", blocks=lambda self, d, h, f, n: [self.block(d, h, f) for _ in range(n)]
-)
-w_gpt_dictionary = variant(
-    "w_gpt_dictionary",
-    blocks=lambda self, d, h, f, n: {i: self.block(d, h, f) for i in range(n)},
-    run=lambda self, x: [x := block(x) for block in self.h.values()][-1],
 )
 w_gpt_six = variant("w_gpt_six", blocks=lambda self, d, h, f, n: NanoGPT.blocks(self, d, h, f, 6))
 w_gpt_single = variant(
@@ -912,7 +896,6 @@ def _strict(self, ids):
 
 
 w_gpt_refuses = variant("w_gpt_refuses", check=_strict)
-w_gpt_data = headed("w_gpt_data", lambda x: x.data)
 
 
 class w_gpt_no_grad(NanoGPT):  # noqa: N801
@@ -1779,9 +1762,7 @@ WRONG = {
         ("axes-of-the-logits", w_gpt_time_first),
         ("axes-of-the-logits", w_gpt_flat),
         ("one-layer-shared", w_gpt_shared),
-        ("one-layer-shared", w_gpt_shared_loop),
         ("plain-list", w_gpt_list),
-        ("plain-list", w_gpt_dictionary),
         ("num-layers-not-used", w_gpt_six),
         ("num-layers-not-used", w_gpt_single),
         ("number-of-layers", w_gpt_more),
@@ -1796,7 +1777,6 @@ WRONG = {
         ("no-error-past-max-len", w_gpt_cropped),
         ("no-error-past-max-len", w_gpt_computed),
         ("max-len-refused", w_gpt_refuses),
-        ("cut-off", w_gpt_data),
         ("cut-off", w_gpt_no_grad),
         ("cut-off", w_gpt_detached_body),
         ("cut-off", w_gpt_detached_residual),

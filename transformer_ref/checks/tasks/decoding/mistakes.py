@@ -646,7 +646,7 @@ CACHED = (
         "keys are appended, and values are not",
         "There are as many weights as keys, and each of them needs its value.",
         (change(VALUES, "value"),),
-        r"batch2",
+        r"batch2|one row of key and value",  # of torch, and of the package
     ),
     Misconception(
         "joined-along-another-axis",
