@@ -1864,7 +1864,6 @@ WRONG = {
     ],
     "blocks.find_the_bug": [
         ("still-over-tokens-and-features", bug_as_given),
-        ("still-over-tokens-and-features", _adds(_axes(-2, -1))),
         ("over-the-batch", _adds(w_norm_batch)),
         ("over-one-axis-of-tokens", _adds(_axes(1))),
         ("over-everything", _adds(w_norm_all)),

@@ -390,7 +390,7 @@ ADD = """\
 """
 PRE, POST = "x + sublayer(norm(x))", "norm(x + sublayer(x))"
 END = "\n        return x"
-# Others write them out for each kind of norm, and may be wrong in one of the two.
+# The answer writes them out for each kind of norm, where one of the two may be wrong alone.
 InPreAndPost = tuple[Change, Change]
 
 
@@ -407,6 +407,7 @@ def _first(line: str) -> Change:
 
 
 def _in_sums(pre: str, post: str) -> tuple[Change, ...]:
+    """Write the sums in another way: both, that of pre-norm, and that of post-norm."""
     return _either((change(PRE, pre), change(POST, post)))
 
 
