@@ -6,13 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from transformer_ref.checks.authoring.changes import Change, change
 from transformer_ref.checks.task import Misconception
-
-Step = Callable[..., Any]
 
 DETACHED = Misconception(
     "detached",
@@ -89,7 +84,7 @@ NOTEBOOK = Misconception(
 )
 
 
-def with_wrong(entry: Misconception, *wrong: Change | Step) -> Misconception:
+def with_wrong(entry: Misconception, *wrong: Change | Callable[..., Any]) -> Misconception:
     """Give an entry that several tasks share its implementations in one of them."""
     return replace(entry, wrong=wrong)
 
@@ -106,26 +101,3 @@ def after(first: Change, *entries: Misconception) -> tuple[Misconception, ...]:
         replace(entry, wrong=tuple(first + way for way in entry.wrong if isinstance(way, Change)))
         for entry in entries
     )
-
-
-def detached(function: Step) -> Step:
-    """Return the same function, cut off from the gradients."""
-
-    def wrong(*args: Any, **kwargs: Any) -> Any:
-        with torch.no_grad():
-            return function(*args, **kwargs)
-
-    return wrong
-
-
-def in_float32(function: Step) -> Step:
-    """Return the same function, always in float32."""
-
-    def wrong(*args: Any, **kwargs: Any) -> Any:
-        return function(*map(_to_float32, args), **{k: _to_float32(v) for k, v in kwargs.items()})
-
-    return wrong
-
-
-def _to_float32(value: Any) -> Any:
-    return value.float() if isinstance(value, Tensor) and value.is_floating_point() else value
