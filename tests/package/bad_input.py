@@ -21,7 +21,6 @@ from transformer_ref import (
     data,
     decoding,
     embeddings,
-    g2p,
     gpt,
     layers,
     masks,
@@ -29,14 +28,12 @@ from transformer_ref import (
     model,
     plotting,
     positions,
-    settings,
     tokenizers,
-    toys,
     training,
-    translation,
     vocabulary,
     word2vec,
 )
+from transformer_ref.applications import g2p, settings, toys, translation
 from transformer_ref.cache import KVCache
 
 NAN = float("nan")
@@ -679,26 +676,26 @@ DATA = {
         {**NO_FOLDER, "split": ("dev", None)},
         runs=False,
     ),
-    "toys.reversal_pairs": Entry(
+    "applications.toys.reversal_pairs": Entry(
         toys.reversal_pairs,
         {"split": "dev", "count": 2},
         {"split": ("val", None), "count": SIZES, "max_length": SIZES},
     ),
-    "toys.date_pairs": Entry(
+    "applications.toys.date_pairs": Entry(
         toys.date_pairs,
         {"split": "dev", "count": 2},
         {"split": ("val", None), "count": SIZES},
     ),
-    "settings.DataSettings.__init__": Entry(
+    "applications.settings.DataSettings.__init__": Entry(
         settings.DataSettings, {}, {"examples": SIZES, "limit": SIZES_OR_NONE}
     ),
-    "settings.TokenizerSettings.__init__": Entry(
+    "applications.settings.TokenizerSettings.__init__": Entry(
         settings.TokenizerSettings, {}, {"num_merges": SIZES, "min_freq": SIZES}
     ),
-    "settings.DecodingSettings.__init__": Entry(
+    "applications.settings.DecodingSettings.__init__": Entry(
         settings.DecodingSettings, {}, {"beam_size": SIZES, "batch_size": SIZES}
     ),
-    "settings.read_settings": Entry(
+    "applications.settings.read_settings": Entry(
         settings.read_settings, {"config": "dates"}, {"config": (Bad("mine", "no config 'mine'"),)}
     ),
 }
@@ -801,7 +798,7 @@ SEARCH_ALL = {"model": small_model(), "sources": [[3, 4], [5]], "bos_id": 1, "eo
 HOW = {"beam_size": SIZES, "batch_size": SIZES}
 PENALTIES = (-0.1, NAN, float("inf"), "1", None)
 TRANSLATION = {
-    "translation.decode_all": Entry(
+    "applications.translation.decode_all": Entry(
         translation.decode_all,
         {
             "model": small_model(),
@@ -823,13 +820,13 @@ TRANSLATION = {
             **HOW,
         },
     ),
-    "translation.Translator.__init__": Entry(
+    "applications.translation.Translator.__init__": Entry(
         translation.Translator,
         {"model": small_model(), "source": WORDS, "target": WORDS, "device": torch.device("cpu")},
         {"source": (Bad(WORDS, "must have 23 tokens .. got 6 tokens"),)},
         runs=False,
     ),
-    "translation.Translator.translate": Entry(
+    "applications.translation.Translator.translate": Entry(
         TRANSLATOR.translate,
         {"texts": ["ab", ""], "beam_size": 2},
         {
@@ -838,7 +835,7 @@ TRANSLATION = {
             **HOW,
         },
     ),
-    "translation.Translator.examples": Entry(
+    "applications.translation.Translator.examples": Entry(
         TRANSLATOR.examples,
         {"pairs": PAIRS},
         {
@@ -848,15 +845,15 @@ TRANSLATION = {
             )
         },
     ),
-    "translation.Translator.evaluate": Entry(
+    "applications.translation.Translator.evaluate": Entry(
         TRANSLATOR.evaluate,
         {"pairs": PAIRS, "beam_size": 2},
         {"pairs": (Bad([], "got", "references"),), "length_penalty": PENALTIES, **HOW},
     ),
-    "translation.Translator.from_pretrained": Entry(
+    "applications.translation.Translator.from_pretrained": Entry(
         translation.Translator.from_pretrained, {}, NO_FOLDER, runs=False
     ),
-    "translation.train_tokenizers": Entry(
+    "applications.translation.train_tokenizers": Entry(
         translation.train_tokenizers,
         {"pairs": PAIRS},
         {"pairs": (Bad([], "got none", "texts"),), "kind": ("byte", None), "num_merges": (-1, 2.5)},
@@ -878,13 +875,13 @@ NO_WORDS = (
 )
 NO_WORD = (Bad("", "empty", "words"), Bad("Cat", "token 'C' is not in the vocabulary", ""))
 G2P = {
-    "g2p.Speller.__init__": Entry(
+    "applications.g2p.Speller.__init__": Entry(
         g2p.Speller, {}, {"model": (Bad(small_model(), "got 23 and 19"),)}, runs=False
     ),
-    "g2p.Speller.source": Entry(
+    "applications.g2p.Speller.source": Entry(
         SPELLER.source, {"words": ["cat"]}, {"words": (*NO_WORDS, Bad([], "got none", "rows"))}
     ),
-    "g2p.Speller.pronounce_all": Entry(
+    "applications.g2p.Speller.pronounce_all": Entry(
         SPELLER.pronounce_all,
         {"words": ["cat"], "beam_size": 2},
         {
@@ -893,7 +890,7 @@ G2P = {
             **HOW,
         },
     ),
-    "g2p.Speller.translate": Entry(
+    "applications.g2p.Speller.translate": Entry(
         SPELLER.translate,
         {"texts": ["cat"], "beam_size": 2},
         {
@@ -902,9 +899,13 @@ G2P = {
             **HOW,
         },
     ),
-    "g2p.Speller.pronounce": Entry(SPELLER.pronounce, {"word": "cat"}, {"word": NO_WORD}),
-    "g2p.Speller.attention": Entry(SPELLER.attention, {"word": "cat"}, {"word": NO_WORD}),
-    "g2p.Speller.evaluate": Entry(
+    "applications.g2p.Speller.pronounce": Entry(
+        SPELLER.pronounce, {"word": "cat"}, {"word": NO_WORD}
+    ),
+    "applications.g2p.Speller.attention": Entry(
+        SPELLER.attention, {"word": "cat"}, {"word": NO_WORD}
+    ),
+    "applications.g2p.Speller.evaluate": Entry(
         SPELLER.evaluate,
         {"entries": ENTRIES, "beam_size": 2},
         {
@@ -916,8 +917,8 @@ G2P = {
             **HOW,
         },
     ),
-    "g2p.load_g2p": Entry(g2p.load_g2p, {}, NO_FOLDER),
-    "g2p.make_examples": Entry(
+    "applications.g2p.load_g2p": Entry(g2p.load_g2p, {}, NO_FOLDER),
+    "applications.g2p.make_examples": Entry(
         g2p.make_examples,
         {"entries": ENTRIES},
         {"entries": (Bad([("c4t", [["K"]])], "token '4' is not", ""),)},
@@ -989,7 +990,9 @@ WITHOUT_A_CASE = {
     "decoding.extend.*": "part of the searches, which check",
     "embeddings.TokenEmbedding.__init__.init_std": "refused by torch.nn.init",
     "embeddings.TokenEmbedding.__init__.scale": "any number",
-    "g2p.train_g2p.*": "handed to Trainer and to slices",
+    "applications.command_line.*": "told as errors of the command line, see test_cli",
+    "gpt2.renamed.*": "part of GPT.from_gpt2, which checks",
+    "applications.g2p.train_g2p.*": "handed to Trainer and to slices",
     "data.Address.*": "a result",
     "layers.FeedForward.*": "made and called by the models, which check",
     "layers.Block.*": "made and called by the models, which check",
@@ -1007,10 +1010,10 @@ WITHOUT_A_CASE = {
     "plotting.*.xlabel": "any text",
     "plotting.*.ylabel": "any text",
     "plotting.*.digits": "handed to str.format",
-    "settings.DataSettings.__init__.folder": "looked for by load_multi30k",
-    "settings.Settings.__init__.task": "checked where it is read, by read_settings",
-    "settings.TokenizerSettings.__init__.kind": "checked where it is read, by read_settings",
-    "settings.DecodingSettings.__init__.length_penalty": "checked by beam_search",
+    "applications.settings.DataSettings.__init__.folder": "looked for by load_multi30k",
+    "applications.settings.Settings.__init__.task": "checked by read_settings",
+    "applications.settings.TokenizerSettings.__init__.kind": "checked by read_settings",
+    "applications.settings.DecodingSettings.__init__.length_penalty": "checked by beam_search",
     "tokenizers.Tokenizer.__init__.*": "an abstract class; see those made from it",
     "training.losses.mean_surprise.*": "part of sequence_loss and Trainer, which check",
     "training.losses.require_scores.*": "part of sequence_loss and Trainer, which check",
@@ -1021,10 +1024,10 @@ WITHOUT_A_CASE = {
     "training.run_state.*random_states.*": "part of Trainer",
     "training.Batch.*": "made by Trainer",
     "training.StepRecord.*": "a result",
-    "translation.TranslationScores.*": "a result",
-    "translation.fixed_sample.*": "part of the training commands",
-    "translation.train_tokenizers.min_freq": "handed to the tokenizers' own train",
-    "translation.train_translator.*": "handed to Translator and Trainer",
+    "applications.translation.TranslationScores.*": "a result",
+    "applications.translation.fixed_sample.*": "part of the training commands",
+    "applications.translation.train_tokenizers.min_freq": "handed to the tokenizers' own train",
+    "applications.translation.train_translator.*": "handed to Translator and Trainer",
     "word2vec.keep_probability.*": "part of train_word2vec, which checks",
     "word2vec.noise_distribution.*": "part of train_word2vec, which checks",
     "word2vec.context_windows.*": "part of train_word2vec, which checks",
