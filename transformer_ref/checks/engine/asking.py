@@ -136,7 +136,7 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
             if parameter.requires_grad and name not in case.weights
         ]
         function = module
-    with watch_operators(task.forbidden):
+    with watch_operators():
         if isinstance(task, ProbeTask):
             _ask_at_length(task, answer, case, arguments, outcome)
             return

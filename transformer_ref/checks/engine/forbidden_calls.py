@@ -21,6 +21,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 # The calls of the running answer; one answer runs at a time in a process.
 _calls: list[str] = []
+# What it may not call of what is written in C: a part of the operator's name, and the name to say.
+_operators: dict[str, str] = {}
 
 # Functions written in C, which are known by their names; torch's fused kernels have many names,
 # which all contain one of these.
@@ -109,21 +111,18 @@ def watch(forbidden: tuple[str, ...], reference: Any = None) -> Iterator[list[st
             for function in _python_functions(target):
                 trap = _trap(name, function.__code__.co_freevars)
                 stack.enter_context(_replaced(function, trap))
+        stack.callback(_operators.clear)
+        _operators.update({part: name for name in forbidden for part in _IN_C.get(name, ())})
         yield _calls
 
 
 @contextmanager
-def watch_operators(forbidden: tuple[str, ...]) -> Iterator[None]:
-    """Refuse calls of functions written in C while the block runs, inside :func:`watch`.
-
-    Args:
-        forbidden: dotted names; those of Python functions make no difference.
-    """
-    parts = {part: name for name in forbidden for part in _IN_C.get(name, ())}
+def watch_operators() -> Iterator[None]:
+    """Refuse calls of functions written in C while the block runs; outside of `watch` none is."""
     with ExitStack() as stack:
-        if parts:
-            stack.enter_context(_FunctionMode(parts))
-            stack.enter_context(_DispatchMode(parts))
+        if _operators:
+            stack.enter_context(_FunctionMode(_operators))
+            stack.enter_context(_DispatchMode(_operators))
         yield
 
 
