@@ -57,8 +57,6 @@ BY_FILE = (*ON_ALL_CORES, "--dist=loadfile")
 # Each process begins with a part of the tests in their order, so what a module makes once for its
 # tests is rarely made twice; who is done takes over half of what another one has left.
 SPREAD = (*ON_ALL_CORES, "--dist=worksteal")
-# Tests that share what takes long to make, as the visit of a page, say so by a group.
-BY_GROUP = (*ON_ALL_CORES, "--dist=loadgroup")
 # A process for each core: threads of each of them would only get into the way of the others.
 ONE_THREAD = {"MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # By its folder: asked for by name, the package would be imported, and torch cannot be so twice.
@@ -92,7 +90,7 @@ STAGES = (
     ),
     Stage("book", (("-m", "tools.build_book"),)),
     Stage("site", ((*PYTEST, "tests/site", "-m", "not browser"),)),
-    Stage("browser", ((*PYTEST, *BY_GROUP, "tests/site", "-m", "browser"),), browser=True),
+    Stage("browser", ((*PYTEST, "tests/site", "-m", "browser"),), browser=True),
 )
 
 

@@ -16,8 +16,6 @@ from transformer_ref.data import load_cmudict
 from transformer_ref.decoding import beam_search
 from transformer_ref.positions import frequencies, shift_matrix, sinusoidal_encoding
 
-pytestmark = pytest.mark.xdist_group("moving figures")
-
 PAGE = "book/positions.html"
 SEARCH_PAGE = "book/decoding.html"
 EACH_PAGE = pytest.mark.parametrize("page_name", [PAGE, SEARCH_PAGE])

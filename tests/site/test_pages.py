@@ -20,21 +20,8 @@ PAGES = sorted(
 ) or ["book/index.html"]
 # The listings of the package's source differ in nothing but their text: one look at each is enough.
 LISTING = "_modules/transformer_ref/"
-# What is asked of one page is asked by one process, which visits it once.
-LOOKS = [
-    pytest.param(name, mode, marks=pytest.mark.xdist_group(name))
-    for name in PAGES
-    for mode in MODES
-    if mode == "phone" or LISTING not in name
-]
-EVERY_PAGE = pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xdist_group(name))
-        for name in PAGES
-        if LISTING not in name
-    ],
-)
+LOOKS = [(name, mode) for name in PAGES for mode in MODES if mode == "phone" or LISTING not in name]
+EVERY_PAGE = pytest.mark.parametrize("name", [name for name in PAGES if LISTING not in name])
 EVERY_LOOK = pytest.mark.parametrize(("name", "mode"), LOOKS)
 
 # Lines on the console that are known and harmless, with their reason. None is left.

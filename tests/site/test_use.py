@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tools.build_book import ROOT, SITE
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("use")]
+pytestmark = pytest.mark.browser
 
 NOTEBOOKS = sorted(
     path.relative_to(SITE / "_sources").with_suffix("").as_posix()
