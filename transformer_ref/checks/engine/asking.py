@@ -118,6 +118,10 @@ def run_case(
 
 def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
     arguments, made = _make_arguments(task, case)
+    if isinstance(task, ProbeTask):
+        with watch_operators():
+            _ask_at_length(task, answer, case, arguments, outcome)
+        return
     before = {name: _kept(value) for name, value in arguments.items() if name not in made}
     sources = {
         name: value
@@ -127,7 +131,7 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
     for name, each in made.items():
         sources.update({f"{name}.{part}": tensor for part, tensor in each.left().items()})
     function = answer
-    if isinstance(task, ModuleTask) and not isinstance(task, ProbeTask):
+    if isinstance(task, ModuleTask):
         module = build(answer, case)
         sources.update({name: find_weight(module, name) for name in case.weights})
         outcome.trainable = [
@@ -137,9 +141,6 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
         ]
         function = module
     with watch_operators():
-        if isinstance(task, ProbeTask):
-            _ask_at_length(task, answer, case, arguments, outcome)
-            return
         try:
             returned = call(function, arguments)
         finally:
