@@ -21,7 +21,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TORCH_INDEX
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve test lab format notebooks notebooks-elsewhere exercises lint \
+.PHONY: help setup book serve test test-all lab format notebooks notebooks-elsewhere exercises drawings lint \
         lock train bench multi30k one-core sequences broken-runs depth gpt capstone grader-report mutation linkcheck clean
 
 help: ## list the targets
@@ -43,6 +43,9 @@ serve: book ## serve the built site on http://localhost:8000 (PORT=...)
 test: $(READY) ## run all tests, or some: make test STAGES="lint package"
 	@$(RUN) -m tools.run_tests $(STAGES)
 
+test-all: $(READY) ## the same with the tests that else run once a week: more seeds, more answers
+	@$(RUN) -m tools.run_tests --all $(STAGES)
+
 lab: $(READY) ## copy new exercises into my-work/, open JupyterLab (ARGS=--update renews old ones)
 	@$(RUN) -m tools.lab $(ARGS)
 
@@ -59,6 +62,9 @@ notebooks-elsewhere: $(READY) ## compare the notebooks' outputs as on two other 
 
 exercises: $(READY) ## make exercises/ from solutions/
 	@$(RUN) -m tools.exercises $(ARGS)
+
+drawings: $(READY) ## make the drawings of the book and their colours again
+	@$(RUN) -m tools.drawings $(ARGS)
 
 lint: $(READY) ## ruff, mypy, and the form of the notebooks
 	@$(RUN) -m tools.run_tests lint

@@ -115,7 +115,7 @@ def threads(setting: Setting, *, steps: int = 20) -> list[Row]:
     """
     cores, device, load = os.cpu_count() or 1, setting.device, os.getloadavg()[0]
     what = f"{steps} training steps of the config `reversal` on one thread"
-    against, asked = f"the same on {cores} threads", Asked("<=", 1.1)
+    against, asked = f"the same on {cores} threads", Asked("<=", 1.1, goal=True)
     if cores == 1 or load > cores - 0.5:
         why = f"{cores} cores, of which {load:.1f} are busy"
         return [not_measured("threads", device.type, what, against, why, asked)]

@@ -118,7 +118,14 @@ def build(force: bool = False) -> int:
     # Sphinx never removes a page that is no longer in _toc.yml, such as a solution left out.
     # What it has read and executed lies elsewhere and is used again.
     shutil.rmtree(STAGED, ignore_errors=True)
+    read_before = (STAGED.parent / ".doctrees").exists()
     status = jupyter_book()
+    if status and read_before:
+        # A label that has moved to another page stands twice while the old page is remembered.
+        print("\nThe build is tried once more, without what an earlier one has read.")
+        for remembered in (STAGED.parent / ".doctrees", STAGED):
+            shutil.rmtree(remembered, ignore_errors=True)
+        status = jupyter_book()
     if status:
         print("\nThe book was NOT built: the warnings and errors above are the reasons.")
         if SITE.exists():

@@ -23,8 +23,8 @@ HEAD = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 520 250" role="img" \
 aria-label="Which letters the model reads while it speaks">
 <!-- Made by tools/draw_hero.py from the weights of the trained model. -->
-<style>text{font-family:Charter,"Bitstream Charter",Cambria,Georgia,serif;font-weight:600;\
-text-anchor:middle}.letter{font-size:30px;fill:#4a5560}.phoneme{font-size:26px;fill:#fff}</style>
+<style>text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;\
+font-weight:600;text-anchor:middle}.letter{font-size:30px;fill:#4a5560}.phoneme{font-size:26px;fill:#fff}</style>
 """
 
 

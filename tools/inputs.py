@@ -21,6 +21,7 @@ SITE_INPUTS = (
     "book",
     "exercises",
     "solutions",
+    "tools/book_drawings.py",
     "tools/book_execution.py",
     "tools/book_extension.py",
     "tools/build_book.py",

@@ -18,6 +18,7 @@ from typing import Any
 import nbformat
 
 CHAPTERS = Path(__file__).resolve().parent.parent / "book"
+CLOSER = CHAPTERS / "closer"
 
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell", "setup"}
 NO_OUTPUT = {"remove-cell", "remove-output", "hide-output"}
@@ -104,14 +105,18 @@ def minutes(found: Counter[str]) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a row for each page, all chapters where none is named, and the sum."""
+    """Print a row for each page, by default chapters and closer looks, and the sum."""
     given = sys.argv[1:] if arguments is None else arguments
-    paths = [Path(name) for name in given] or sorted(CHAPTERS.glob("*.ipynb"))
+    paths = [Path(name) for name in given] or [
+        *sorted(CHAPTERS.glob("*.ipynb")),
+        *sorted(CLOSER.glob("*.ipynb")),
+    ]
     print(f"{'page':24}" + "".join(f"{name:>9}" for name in (*COLUMNS, "minutes")))
     rows = [(path, measure(path)) for path in paths]
     for path, found in rows:
         counts = "".join(f"{found[name]:9}" for name in COLUMNS)
-        print(f"{path.stem:24}{counts}{minutes(found):9.1f}")
+        name = f"closer/{path.stem}" if path.parent.name == CLOSER.name else path.stem
+        print(f"{name:24}{counts}{minutes(found):9.1f}")
     total = sum(minutes(found) for _, found in rows)
     print(f"{'all':24}" + " " * 9 * len(COLUMNS) + f"{total:9.1f}")
     return 0

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tools import build_book, chromium
@@ -54,6 +54,8 @@ PYTEST = ("-m", "pytest", "-q")
 ON_ALL_CORES = ("-n", "auto", "--maxprocesses=4")
 # Each file stays in one process: a chapter is the work of one core.
 BY_FILE = (*ON_ALL_CORES, "--dist=loadfile")
+# The tests of one page stay in one process, which visits the page once for all of them.
+BY_GROUP = (*ON_ALL_CORES, "--dist=loadgroup")
 # Each process begins with a part of the tests in their order, so what a module makes once for its
 # tests is rarely made twice; who is done takes over half of what another one has left.
 SPREAD = (*ON_ALL_CORES, "--dist=worksteal")
@@ -61,6 +63,10 @@ SPREAD = (*ON_ALL_CORES, "--dist=worksteal")
 ONE_THREAD = {"MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # By its folder: asked for by name, the package would be imported, and torch cannot be so twice.
 LINES_OF_CHECKS = ("--cov=transformer_ref/checks", "--cov-config=tests/checks/coverage.toml")
+REPORT = "tests/checks/test_report.py"
+# What is tried once a week is left out, as pyproject.toml says, or a stage that chooses by marks.
+NOT_WEEKLY = " and not weekly"
+EVERY_TEST = {"PYTEST_ADDOPTS": "-m ''"}
 NBVAL = ("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}")
 
 # What nbval has run is what the next stage puts on the pages.
@@ -77,11 +83,19 @@ LINT = Stage(
 )
 STAGES = (
     LINT,
-    Stage("house", ((*PYTEST, "tests/house"),)),
+    Stage("house", ((*PYTEST, *BY_FILE, "tests/house"),)),
     # Below 95% of lines pytest-cov fails the stage, as pyproject.toml says.
     Stage("package", ((*PYTEST, *SPREAD, "tests/package", "--cov=transformer_ref"),), ONE_THREAD),
     Stage("joeynmt", ((*PYTEST, "tests/joeynmt"),)),
-    Stage("checks", ((*PYTEST, *SPREAD, "tests/checks", *LINES_OF_CHECKS),), ONE_THREAD),
+    # To measure lines takes half as long again, and the report runs none that the others do not.
+    Stage(
+        "checks",
+        (
+            (*PYTEST, *SPREAD, "tests/checks", f"--ignore={REPORT}", *LINES_OF_CHECKS),
+            (*PYTEST, *SPREAD, REPORT),
+        ),
+        ONE_THREAD,
+    ),
     Stage("exercises", ((*PYTEST, *BY_FILE, "tests/notebooks"),), ONE_THREAD),
     Stage(
         "notebooks",
@@ -89,8 +103,10 @@ STAGES = (
         EXECUTION_ENVIRONMENT,
     ),
     Stage("book", (("-m", "tools.build_book"),)),
-    Stage("site", ((*PYTEST, "tests/site", "-m", "not browser"),)),
-    Stage("browser", ((*PYTEST, "tests/site", "-m", "browser"),), browser=True),
+    Stage("site", ((*PYTEST, "tests/site", "-m", "not browser" + NOT_WEEKLY),)),
+    Stage(
+        "browser", ((*PYTEST, *BY_GROUP, "tests/site", "-m", "browser" + NOT_WEEKLY),), browser=True
+    ),
 )
 
 
@@ -122,6 +138,14 @@ def in_ci(environ: Mapping[str, str]) -> bool:
     return environ.get("CI") == "true"
 
 
+def with_weekly(stage: Stage) -> Stage:
+    """Return the stage with the tests that else run once a week."""
+    commands = tuple(
+        tuple(part.removesuffix(NOT_WEEKLY) for part in command) for command in stage.commands
+    )
+    return replace(stage, commands=commands, environment={**stage.environment, **EVERY_TEST})
+
+
 def run_stage(stage: Stage) -> Outcome:
     """Run one stage, all of its commands, and time it."""
     print(f"\n=== {stage.name} ===", flush=True)
@@ -145,7 +169,9 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     names = [stage.name for stage in STAGES]
     parser = argparse.ArgumentParser(prog="python -m tools.run_tests", description=__doc__)
     parser.add_argument("stages", nargs="*", help=f"of {', '.join(names)}; all when left out")
-    wanted = parser.parse_args(arguments).stages
+    parser.add_argument("--all", action="store_true", help="also the tests marked weekly")
+    options = parser.parse_args(arguments)
+    wanted = options.stages
     if unknown := sorted(set(wanted) - set(names)):
         parser.error(f"unknown stage {', '.join(unknown)}; expected some of {', '.join(names)}")
     chosen = [stage for stage in STAGES if not wanted or stage.name in wanted]
@@ -158,7 +184,9 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
         if in_ci(environ) and environ.get("SKIP_BROWSER") != "1":
             return 1
     outcomes = [
-        Outcome(stage, LEFT_OUT, 0.0) if stage.browser and note is not None else run_stage(stage)
+        Outcome(stage, LEFT_OUT, 0.0)
+        if stage.browser and note is not None
+        else run_stage(with_weekly(stage) if options.all else stage)
         for stage in chosen
     ]
     print(summary(outcomes, note))

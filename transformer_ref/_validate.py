@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+# Below, types are told apart by tuples of them: torch.compile of torch 2.9 reads no `int | float`.
 _ID_DTYPES = (torch.int64, torch.int32)  # those that F.embedding can look up
 
 
@@ -26,7 +27,7 @@ def require_at_least_one(**sizes: int) -> None:
     """
     for name, size in sizes.items():
         # A SymInt is a length that torch.export leaves open.
-        if not isinstance(size, int | torch.SymInt) or isinstance(size, bool) or size < 1:
+        if not isinstance(size, (int, torch.SymInt)) or isinstance(size, bool) or size < 1:
             raise ValueError(f"{name} must be an integer of at least 1, got {size!r}")
 
 
@@ -48,7 +49,7 @@ def require_probability(**values: float) -> None:
         ValueError: naming the first argument that is out of range.
     """
     for name, value in values.items():
-        if not isinstance(value, int | float) or not 0.0 <= value < 1.0:
+        if not isinstance(value, (int, float)) or not 0.0 <= value < 1.0:
             raise ValueError(f"{name} must be a number in [0, 1), got {value!r}")
 
 
@@ -59,16 +60,17 @@ def require_positive(**values: float) -> None:
         ValueError: naming the first argument that is out of range.
     """
     for name, value in values.items():
-        if not isinstance(value, int | float) or not value > 0.0:
+        if not isinstance(value, (int, float)) or not value > 0.0:
             raise ValueError(f"{name} must be a number above 0, got {value!r}")
 
 
 def require_heads(d_model: int, num_heads: int) -> None:
-    """Refuse a number of heads that does not divide D.
+    """Refuse a number of heads that does not divide D, and either below 1.
 
     Raises:
-        ValueError: naming both.
+        ValueError: naming what does not fit.
     """
+    require_at_least_one(d_model=d_model, num_heads=num_heads)
     if d_model % num_heads:
         raise ValueError(
             f"num_heads must divide d_model, got d_model={d_model}, num_heads={num_heads}"

@@ -12,13 +12,11 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Literal, overload
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer_ref._validate import (
-    require_at_least_one,
     require_attention,
     require_heads,
     require_mask,
@@ -160,9 +158,8 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0) -> None:
         super().__init__()
-        require_at_least_one(d_model=d_model, num_heads=num_heads)
-        require_probability(dropout=dropout)
         require_heads(d_model, num_heads)
+        require_probability(dropout=dropout)
         self.num_heads = num_heads
         self.dropout = dropout
         self.q_proj = nn.Linear(d_model, d_model)
@@ -172,31 +169,6 @@ class MultiHeadAttention(nn.Module):
         for projection in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
             nn.init.xavier_uniform_(projection.weight)
             nn.init.zeros_(projection.bias)
-
-    @overload
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Mask | None = None,
-        need_weights: Literal[False] = False,
-        is_causal: bool = False,
-        cache: AttentionCache | None = None,
-    ) -> Tensor: ...
-
-    @overload
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Mask | None = None,
-        *,
-        need_weights: Literal[True],
-        is_causal: bool = False,
-        cache: AttentionCache | None = None,
-    ) -> tuple[Tensor, Tensor]: ...
 
     def forward(
         self,

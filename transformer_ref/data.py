@@ -31,9 +31,21 @@ _WORD = re.compile(r"[a-z']+")
 _VARIANT = re.compile(r"\(\d+\)$")
 
 
+def split_bucket(word: str) -> int:
+    """Give a word the number by which it finds its split: the same on every machine.
+
+    Args:
+        word: any text.
+
+    Returns:
+        0 to 99.
+    """
+    return int(hashlib.md5(word.encode(), usedforsecurity=False).hexdigest(), 16) % 100
+
+
 def _split_of(word: str) -> Split:
-    """Ten percent test, one percent dev, by a hash of the word: the same on every machine."""
-    bucket = int(hashlib.md5(word.encode(), usedforsecurity=False).hexdigest(), 16) % 100
+    """Ten percent test, one percent dev."""
+    bucket = split_bucket(word)
     return "test" if bucket < 10 else "dev" if bucket == 10 else "train"
 
 

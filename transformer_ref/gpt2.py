@@ -3,7 +3,6 @@
 Source: Radford et al. 2019 (GPT-2).
 """
 
-import re
 from typing import Any
 
 from torch import Tensor
@@ -17,16 +16,15 @@ ACTIVATIONS: dict[str, Activation] = {  # what the transformers library calls th
     "relu": "relu",
 }
 NAMES = {  # parts of the weights' names, theirs and ours
-    "transformer.": "",
-    "wte.": "embedding.embedding.",
-    "wpe.": "positions.",
-    "h.": "layers.",
-    "ln_1.": "norm1.",
-    "ln_2.": "norm2.",
-    "ln_f.": "norm.",
-    "attn.c_proj.": "self_attention.out_proj.",
-    "mlp.c_fc.": "feed_forward.linear1.",
-    "mlp.c_proj.": "feed_forward.linear2.",
+    "transformer.wte.": "embedding.embedding.",
+    "transformer.wpe.": "positions.",
+    "transformer.h.": "layers.",
+    "transformer.ln_f.": "norm.",
+    ".ln_1.": ".norm1.",
+    ".ln_2.": ".norm2.",
+    ".attn.c_proj.": ".self_attention.out_proj.",
+    ".mlp.c_fc.": ".feed_forward.linear1.",
+    ".mlp.c_proj.": ".feed_forward.linear2.",
     "lm_head.": "output_proj.",
 }
 
@@ -54,10 +52,8 @@ def config_of_gpt2(model: Any) -> dict[str, Any]:
         "add_cross_attention": (False,),
     }
     for name, allowed in expected.items():
-        if getattr(theirs, name) not in allowed:
-            raise ValueError(
-                f"model.config.{name} must be one of {allowed}, got {getattr(theirs, name)!r}"
-            )
+        if (value := getattr(theirs, name)) not in allowed:
+            raise ValueError(f"model.config.{name} must be one of {allowed}, got {value!r}")
     rates = theirs.resid_pdrop, theirs.embd_pdrop, theirs.attn_pdrop
     if len(set(rates)) > 1:
         raise ValueError(
@@ -89,14 +85,13 @@ def renamed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """
     state: dict[str, Tensor] = {}
     for name, weight in weights.items():
-        ours = name
-        for part, our_part in NAMES.items():
-            ours = re.sub(rf"(^|\.){re.escape(part)}", rf"\1{our_part}", ours)
         if ".c_" in name:
             weight = weight.t()
-        if "attn.c_attn." not in name:
-            state[ours] = weight
-            continue
-        for letter, third in zip("qkv", weight.chunk(3), strict=True):
-            state[ours.replace("attn.c_attn", f"self_attention.{letter}_proj")] = third
+        for theirs, ours in NAMES.items():
+            name = name.replace(theirs, ours)
+        if ".c_attn." in name:
+            for part, third in zip("qkv", weight.chunk(3), strict=True):
+                state[name.replace("attn.c_attn", f"self_attention.{part}_proj")] = third
+        else:
+            state[name] = weight
     return state

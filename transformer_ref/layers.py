@@ -78,11 +78,15 @@ class Block(nn.Module):
         dropout: one rate for attention weights, feed-forward and residual sums.
         norm: "post" (paper) or "pre"; pre-norm leaves the memory as it is.
         activation: of the feed-forward network, as :class:`FeedForward`.
+
+    Attributes:
         has_memory: whether there is cross-attention.
 
     Raises:
         ValueError: on sizes that do not fit, a rate outside [0, 1), another `norm` or `activation`.
     """
+
+    has_memory = False
 
     def __init__(
         self,
@@ -92,19 +96,17 @@ class Block(nn.Module):
         dropout: float = 0.0,
         norm: Norm = "post",
         activation: Activation = "relu",
-        *,
-        has_memory: bool,
     ) -> None:
         super().__init__()
         require_choice("norm", norm, get_args(Norm))
         self.norm = norm
         self.self_attention = MultiHeadAttention(d_model, num_heads, dropout)
-        if has_memory:
+        if self.has_memory:
             self.cross_attention = MultiHeadAttention(d_model, num_heads, dropout)
         self.feed_forward = FeedForward(d_model, d_ff, dropout, activation)
         self.norm1 = nn.LayerNorm(d_model)
         self.norm2 = nn.LayerNorm(d_model)
-        if has_memory:
+        if self.has_memory:
             self.norm3 = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
 
@@ -115,56 +117,20 @@ class Block(nn.Module):
             change = self.dropout(change)
         return norm(x + change) if self.norm == "post" else x + change
 
-    def _transform(
-        self,
-        x: Tensor,
-        memory: Tensor | None,
-        mask: Mask | None,
-        memory_mask: Mask | None,
-        is_causal: bool,
-        cache: LayerCache | None,
+    def _attend_to_itself(
+        self, x: Tensor, mask: Mask | None, is_causal: bool, cache: LayerCache | None
     ) -> Tensor:
-        """Run the sublayers in their order; see the two kinds of layer for the arguments."""
-        own, cross = (cache.self_attention, cache.cross_attention) if cache else (None, None)
+        """The first sublayer, which both kinds of layer have."""
+        own = cache.self_attention if cache else None
 
         def attend(y: Tensor) -> Tensor:
             return self.self_attention(y, y, y, mask, is_causal=is_causal, cache=own)
 
-        def attend_to_memory(y: Tensor) -> Tensor:
-            return self.cross_attention(y, memory, memory, memory_mask, cache=cross)
-
-        x = self._add(x, self.norm1, attend)
-        if memory is None:
-            return self._add(x, self.norm2, self.feed_forward)
-        x = self._add(x, self.norm2, attend_to_memory)
-        return self._add(x, self.norm3, self.feed_forward)
+        return self._add(x, self.norm1, attend)
 
 
 class EncoderLayer(Block):
-    """Self-attention, then the feed-forward network: a :class:`Block` without a memory.
-
-    Args:
-        d_model: D, the features of a vector.
-        num_heads: H, divides D.
-        d_ff: hidden size of the feed-forward network.
-        dropout: one rate for attention weights, feed-forward and residual sums.
-        norm: "post" (paper) or "pre".
-        activation: of the feed-forward network, as :class:`FeedForward`.
-
-    Raises:
-        ValueError: as :class:`Block`.
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        dropout: float = 0.0,
-        norm: Norm = "post",
-        activation: Activation = "relu",
-    ) -> None:
-        super().__init__(d_model, num_heads, d_ff, dropout, norm, activation, has_memory=False)
+    """Self-attention, then the feed-forward network: a :class:`Block` without a memory."""
 
     def forward(
         self,
@@ -184,27 +150,14 @@ class EncoderLayer(Block):
         Returns:
             (B, S, D).
         """
-        return self._transform(x, None, mask, None, is_causal, cache)
+        x = self._attend_to_itself(x, mask, is_causal, cache)
+        return self._add(x, self.norm2, self.feed_forward)
 
 
 class DecoderLayer(Block):
-    """Masked self-attention, cross-attention to the memory, feed-forward.
+    """Masked self-attention, cross-attention to the memory, feed-forward: a :class:`Block`."""
 
-    Args:
-        d_model: D, the features of a vector.
-        num_heads: H, divides D.
-        d_ff: hidden size of the feed-forward network.
-        dropout: one rate for attention weights, feed-forward and residual sums.
-        norm: "post" (paper) or "pre"; pre-norm leaves the memory as it is.
-
-    Raises:
-        ValueError: as :class:`Block`.
-    """
-
-    def __init__(
-        self, d_model: int, num_heads: int, d_ff: int, dropout: float = 0.0, norm: Norm = "post"
-    ) -> None:
-        super().__init__(d_model, num_heads, d_ff, dropout, norm, has_memory=True)
+    has_memory = True
 
     def forward(
         self,
@@ -228,7 +181,14 @@ class DecoderLayer(Block):
         Returns:
             (B, T, D).
         """
-        return self._transform(x, memory, tgt_mask, memory_mask, is_causal, cache)
+        cross = cache.cross_attention if cache else None
+
+        def attend(y: Tensor) -> Tensor:
+            return self.cross_attention(y, memory, memory, memory_mask, cache=cross)
+
+        x = self._attend_to_itself(x, tgt_mask, is_causal, cache)
+        x = self._add(x, self.norm2, attend)
+        return self._add(x, self.norm3, self.feed_forward)
 
 
 class Stack(nn.Module):
@@ -238,9 +198,6 @@ class Stack(nn.Module):
         layers: the layers.
         norm: with pre-norm one more LayerNorm, as the residual sum is left as it grew.
     """
-
-    layers: nn.ModuleList
-    norm: nn.Module
 
     def _add_layers(self, kind: Any, num_layers: int, config: Any, *options: Any) -> None:
         """Make the layers that a config names; a call, as a model may have more before them."""

@@ -1,11 +1,16 @@
 """The Transformer: embeddings, encoder, decoder and the projection to the vocabulary.
 
+A token's way from id to logit: ``Transformer.forward``; ``encode``: embedding, positions and the
+encoder, whose loop is ``layers.Stack._run_layers`` and whose sublayers are ``layers.Block._add``;
+``decode``: the same with masks and the memory; ``output_proj``.
+
 What comes in is checked on the way in: by the models, the embedding and the positions.
 Layers trust it, and attention looks only at what torch's kernels would pass over in silence.
 
 Source: Vaswani et al. 2017, figure 1.
 """
 
+import copy
 from dataclasses import dataclass
 from typing import Literal
 
@@ -152,11 +157,10 @@ class Transformer(PretrainedModel):
         self.src_embedding = _embedding(config, config.src_vocab_size, config.tie_weights == "all")
         self.src_positions = _positions(config)
         if config.tie_weights == "all":
-            # A module of its own with the same matrix: torch.func takes one module under two
-            # names for two. On "meta" no random numbers are drawn.
-            with torch.device("meta"):
-                self.tgt_embedding = _embedding(config, config.tgt_vocab_size, tied=True)
-            self.tgt_embedding.embedding.weight = self.src_embedding.embedding.weight
+            # A module of its own with the same matrix, which the memo tells not to copy:
+            # torch.func takes one module under two names for two.
+            shared = self.src_embedding.weight
+            self.tgt_embedding = copy.deepcopy(self.src_embedding, {id(shared): shared})
         else:
             tied = config.tie_weights == "target"
             self.tgt_embedding = _embedding(config, config.tgt_vocab_size, tied)
@@ -223,11 +227,7 @@ class Transformer(PretrainedModel):
         require_hidden("memory", memory, self.tgt_embedding.weight)
         offset = cache.length if cache is not None else 0
         x = self.tgt_positions(self.tgt_embedding(tgt, "tgt", check_ids), offset)
-        if memory.shape[0] != tgt.shape[0]:
-            raise ValueError(
-                "memory must have the batch of tgt, "
-                f"got {tuple(memory.shape)} for {tuple(tgt.shape)}"
-            )
+        _require_batch("memory", memory, "tgt", tgt)
         so_far = tgt if cache is None else cache.begin(tgt, self.config.num_decoder_layers, "tgt")
         tgt_mask = self._target_mask(tgt, so_far, tgt_mask, is_causal)
         self._require_mask("memory_mask", memory_mask, tgt, memory)
@@ -284,32 +284,29 @@ class Transformer(PretrainedModel):
         """
         require_ids("src", src, device=self.src_embedding.weight.device)
         require_ids("tgt_in", tgt_in, device=src.device)
-        if src.shape[0] != tgt_in.shape[0]:
-            raise ValueError(
-                "src and tgt_in must have as many rows, "
-                f"got {tuple(src.shape)} and {tuple(tgt_in.shape)}"
-            )
-        config, src_mask, is_causal = self.config, None, False
+        _require_batch("src", src, "tgt_in", tgt_in)
+        config, is_causal = self.config, False
+        src_mask: Tensor | None = padding_mask(src, config.pad_id)
         found = values_of(src, lambda: _facts(src, tgt_in, config.pad_id))
         if found is not None:
-            require_in_vocabulary("src", config.src_vocab_size, *found[:2])
-            require_in_vocabulary("tgt_in", config.tgt_vocab_size, *found[2:4])
-            is_causal = bool(found[5])
-        if found is None or not found[4]:
-            src_mask = padding_mask(src, config.pad_id)
+            *src_range, tgt_low, tgt_high, is_full, is_right = found
+            require_in_vocabulary("src", config.src_vocab_size, *src_range)
+            require_in_vocabulary("tgt_in", config.tgt_vocab_size, tgt_low, tgt_high)
+            src_mask, is_causal = None if is_full else src_mask, bool(is_right)
         memory = self.encode(src, src_mask, check_ids=False)
         return self.decode(
             tgt_in, memory, memory_mask=src_mask, is_causal=is_causal, check_ids=False
         )
 
 
+def _require_batch(name: str, x: Tensor, other_name: str, other: Tensor) -> None:
+    if x.shape[0] != other.shape[0]:
+        got = f"{tuple(x.shape)} for {tuple(other.shape)}"
+        raise ValueError(f"{name} must have the batch of {other_name}, got {got}")
+
+
 def _facts(src: Tensor, tgt_in: Tensor, pad_id: int) -> Tensor:
     """Six numbers: the range of both ids, is the source full, is the target padded on the right."""
     real = tgt_in != pad_id
-    facts = (
-        *torch.aminmax(src),
-        *torch.aminmax(tgt_in),
-        (src != pad_id).all(),
-        (real[:, :-1] >= real[:, 1:]).all(),  # no token after padding
-    )
-    return torch.stack([fact.long() for fact in facts])
+    is_full, is_right = (src != pad_id).all(), (real[:, :-1] >= real[:, 1:]).all()
+    return torch.stack((*torch.aminmax(src), *torch.aminmax(tgt_in), is_full, is_right))

@@ -22,6 +22,17 @@ from torch import Tensor
 
 # Okabe and Ito's palette without its yellow, which is too pale for a line on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# What plays a part in the model has a colour of its own, in plots, drawings and formulas alike.
+ROLES = {
+    "query": "#0069a6",
+    "key": "#b84d00",
+    "value": "#00785a",
+    "source": "#7d6600",
+    "target": "#a0457f",
+    "memory": "#6b4fa0",
+    "residual": "#4d5b66",
+    "mask": "#66727a",
+}
 LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D")
 

@@ -97,15 +97,13 @@ class PretrainedModel(nn.Module, PyTorchModelHubMixin):
 
 def _require_checkpoint(folder: Path, config_class: type) -> None:
     """Refuse a folder without a readable config.json or without weights, by name."""
-    for path in (folder, folder / "config.json", folder / "model.safetensors"):
+    file = folder / "config.json"
+    for path in (folder, file, folder / "model.safetensors"):
         if not path.exists():
             raise OSError(f"no checkpoint at {folder}: {path} does not exist")
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        config_class(**config)
+        config_class(**json.loads(file.read_text(encoding="utf-8")))
     except ValueError as error:
-        raise OSError(f"{folder / 'config.json'} is damaged: {error}") from error
+        raise OSError(f"{file} is damaged: {error}") from error
     except TypeError as error:
-        raise ValueError(
-            f"{folder / 'config.json'} is not the config of this model: {error}"
-        ) from error
+        raise ValueError(f"{file} is not the config of this model: {error}") from error

@@ -6,6 +6,7 @@ const SCROLLING_BOXES = [
   ".output",
   ".pst-scrollable-table-container",
   "mjx-container",
+  ".drawing-box",
   "dt.sig",
 ].map((box) => `.bd-article ${box}`).join(", ");
 

@@ -45,8 +45,8 @@ def assert_named(exam: Exam, entry: Misconception, outcomes: list[Outcome]) -> N
     reasons = faults(exam, outcomes)
     assert any(reasons), entry.key
     found = find_misconception(exam, outcomes, reasons)
-    assert found is not None, entry.key
-    assert found.key == entry.key
+    assert found is not None, f"{entry.key} is not named"
+    assert found.key == entry.key, f"{entry.key} is called {found.key}, its twin"
 
 
 def run(exam: Exam, answer: Callable[..., Any]) -> list[Outcome]:

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.checks.exams import assert_misconceptions_name_themselves
 from tests.notebooks.assignments import Shell, cells_before_the_tasks, read
 from transformer_ref import layers as package
 from transformer_ref.attention import MultiHeadAttention
@@ -17,6 +16,7 @@ from transformer_ref.checks import grade, report
 from transformer_ref.checks.engine.asking import call
 from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.registry import all_tasks
+from transformer_ref.checks.tasks.blocks import cases as makers
 from transformer_ref.model import Transformer, TransformerConfig
 
 NORM = "blocks.layer_norm"
@@ -26,6 +26,8 @@ DECODER = "blocks.DecoderLayer"
 COUNT = "blocks.count_parameters"
 BUG = "blocks.find_the_bug"
 SECOND = "blocks.find_the_second_bug"
+DAMAGE = "blocks.damage_by_sublayer"
+DEAD = "blocks.dead_units"
 TASKS = [key for key in all_tasks() if key.startswith("blocks.")]
 
 
@@ -34,17 +36,21 @@ TASKS = [key for key in all_tasks() if key.startswith("blocks.")]
 
 def of_block(d_model, num_heads, d_ff, norm="post"):
     """What the package makes its own layers of."""
-    return package.Block(d_model, num_heads, d_ff, norm=norm, has_memory=False)
+    return package.Block(d_model, num_heads, d_ff, norm=norm)
 
 
 class OfBlock(package.Block):
-    """A decoder layer in one line."""
+    """A decoder layer of the package's own pieces."""
+
+    has_memory = True
 
     def __init__(self, d_model, num_heads, d_ff, norm="post"):
-        super().__init__(d_model, num_heads, d_ff, norm=norm, has_memory=True)
+        super().__init__(d_model, num_heads, d_ff, norm=norm)
 
     def forward(self, x, memory, tgt_mask=None, memory_mask=None):
-        return self._transform(x, memory, tgt_mask, memory_mask, False, None)
+        x = self._attend_to_itself(x, tgt_mask, False, None)
+        x = self._add(x, self.norm2, lambda y: self.cross_attention(y, memory, memory, memory_mask))
+        return self._add(x, self.norm3, self.feed_forward)
 
 
 def as_torch(layer, d_model, num_heads, d_ff, kind):
@@ -191,10 +197,79 @@ def test_every_query_may_see_a_key(seed):
                     assert mask.any(axis=-1).all()
 
 
-@pytest.mark.parametrize("seed", range(100, 102))
-@pytest.mark.parametrize("key", TASKS)
-def test_every_misconception_names_itself_in_every_exam(key, seed):
-    assert_misconceptions_name_themselves(key, seed)
+# --- cases whose answer is known from their make ---------------------------------------------
+
+
+def written(weights, layer):
+    """What the two sublayers write, in numpy, where the norms have the weight 0."""
+
+    def linear(name, x):
+        return x @ weights[f"{layer}.{name}.weight"].T + weights[f"{layer}.{name}.bias"]
+
+    values = linear("self_attention.v_proj", weights[f"{layer}.norm1.bias"])
+    hidden = linear("feed_forward.linear1", weights[f"{layer}.norm2.bias"])
+    return (
+        linear("self_attention.out_proj", values),
+        linear("feed_forward.linear2", np.maximum(hidden, 0)),
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_damage_of_layers_made_for_it_is_what_their_make_says(seed):
+    exam = make_exam(DAMAGE, seed)
+    constant = taken_back = 0
+    for case, outcome in zip(exam.cases, exam.expected, strict=True):
+        damage, weights = outcome.values["damage"], case.arguments["layers"]["weights"]
+        if makers.CONSTANT in case.name:
+            constant += 1
+            right = [[(each**2).mean() for each in written(weights, n)] for n in range(len(damage))]
+            np.testing.assert_allclose(damage, right, rtol=1e-4)
+        if makers.TAKEN_BACK in case.name:
+            taken_back += 1
+            assert damage[0, 0] < 1e-6  # whatever the later layers are
+            assert damage[0, 1] > 0.5
+            if len(damage) == 1:  # the whole of what the network writes stays
+                change = weights["0.self_attention.out_proj.bias"][:2]
+                size = (change**2).sum() / case.arguments["x"].shape[-1]
+                np.testing.assert_allclose(damage[0, 1], size, rtol=1e-4)
+    assert (constant, taken_back) == (2, 3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_dead_units_are_those_that_were_made_dead(seed, dtype):
+    rng = np.random.default_rng(seed)
+    roles = [str(role) for role in rng.choice(makers.ROLES, size=12)]
+    case = makers.unit_case(rng, roles, (3, 4, 5), dtype)
+    weights, x = case.arguments["feed_forward"]["weights"], torch.from_numpy(case.arguments["x"])
+    network = package.FeedForward(5, 12).to(x.dtype)
+    network.load_state_dict({name: torch.from_numpy(each) for name, each in weights.items()})
+    found = reference.dead_units(network, x)
+    assert found == [n for n, role in enumerate(roles) if role in makers.DEAD_ROLES]
+    fires = (network.linear1(x) > 0).flatten(0, 1).sum(0)
+    often = {"once": 1, "often": 6, "on": 12, "unheard": 12}
+    assert fires.tolist() == [often.get(role, 0) for role in roles]
+    network.linear1.weight.data[found], network.linear2.weight.data[:, found] = 7.0, 0.0
+    before = package.FeedForward(5, 12).to(x.dtype)
+    before.load_state_dict({name: torch.from_numpy(each) for name, each in weights.items()})
+    torch.testing.assert_close(network(x), before(x))  # they are gone, and nothing has changed
+
+
+def test_what_the_text_says_of_the_layers_by_hand():
+    notebook = read("exercises", "blocks")
+    shell = Shell()
+    for source in [cell.source for cell in cells_before_the_tasks(notebook)]:
+        assert shell.run(source).error is None
+    given = next(cell for cell in notebook.cells if cell.id == "damage-by-sublayer-given")
+    assert shell.run(given.source).error is None
+    layers, token = shell.run("by_hand").value, shell.run("token").value
+    damage = reference.damage_by_sublayer(layers, token)
+    torch.testing.assert_close(
+        damage, torch.tensor([[0.0, 36.0], [1.0, 0.5]]), atol=1e-3, rtol=1e-3
+    )
+    network = layers[0].feed_forward
+    assert reference.dead_units(network, torch.tensor([[[-1.0, 1.0]]])) == [1]
+    assert reference.dead_units(network, layers[0].norm2(token)) == [0, 1]
 
 
 # --- how a layer is called -------------------------------------------------------------------
@@ -256,6 +331,13 @@ class OldNames(Encoder):
             del norm.weight, norm.bias
 
 
+def weights_doubled(layers, x):
+    with torch.no_grad():
+        damage = torch.zeros(len(layers), 2)
+        layers[0].norm1.weight.mul_(2.0)
+    return damage
+
+
 def norm_by(change):
     return lambda x, weight, bias, eps: (
         change(F.rms_norm(x - x.mean(-1, keepdim=True), x.shape[-1:], eps=eps)) * weight + bias
@@ -272,6 +354,7 @@ def norm_by(change):
         (ENCODER, OldNames, "`norm1` has no weight; the layers here have a weight and a bias"),
         (COUNT, lambda *sizes: "142", "`count` is a str, expected int"),
         (COUNT, lambda *sizes: 63_082_496, "`count`: expected 142, received 63082496"),
+        (DAMAGE, weights_doubled, "the weights of `layers` hold other numbers after the call"),
     ],
 )
 def test_a_wrong_answer_is_told_in_words(task, answer, said):
@@ -344,12 +427,14 @@ class GroupNorm(nn.GroupNorm):
         (ENCODER, of_block, "layers.Block"),
         (ENCODER, of_torch(nn.TransformerEncoderLayer), "nn.TransformerEncoderLayer"),
         (DECODER, package.DecoderLayer, "layers.DecoderLayer"),
-        (DECODER, OfBlock, "layers.Block._transform"),
+        (DECODER, OfBlock, "layers.Block._attend_to_itself"),
         (DECODER, of_torch(nn.TransformerDecoderLayer), "nn.TransformerDecoderLayer"),
         (COUNT, reference.count_parameters, "checks.blocks.count_parameters"),
         (BUG, reference.add_and_norm, "checks.blocks.add_and_norm"),
         (BUG, lambda x, c, w, b, eps: F.layer_norm(x + c, x.shape[-1:], w, b, eps), "layer_norm"),
         (SECOND, reference.CrossAttentionBlock, "checks.blocks.CrossAttentionBlock"),
+        (DAMAGE, reference.damage_by_sublayer, "checks.blocks.damage_by_sublayer"),
+        (DEAD, reference.dead_units, "checks.blocks.dead_units"),
     ],
 )
 def test_the_piece_itself_is_refused(task, answer, name):

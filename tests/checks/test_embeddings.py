@@ -10,13 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.checks.exams import assert_misconceptions_name_themselves, faults, run
+from tests.checks.exams import faults, run
 from transformer_ref import embeddings as package
 from transformer_ref import word2vec
 from transformer_ref.checks import embeddings as reference
 from transformer_ref.checks import grade
 from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.registry import all_tasks
+from transformer_ref.checks.tasks.embeddings.cases import FAINT, known_dead, row_gradients
 
 ONE_HOT = "embeddings.one_hot"
 EMBED = "embeddings.embed"
@@ -27,6 +28,7 @@ NEIGHBOURS = "embeddings.nearest_neighbours"
 TIED = "embeddings.tied_logits"
 PRETRAINED = "embeddings.embedding_from_pretrained"
 BUG = "embeddings.find_the_bug"
+DEAD = "embeddings.dead_rows"
 TASKS = [key for key in all_tasks() if key.startswith("embeddings.")]
 
 
@@ -126,10 +128,21 @@ def test_products_of_the_loss_reach_200(seed):
     assert len(sizes) == 4
 
 
-@pytest.mark.parametrize("seed", range(100, 104))
-@pytest.mark.parametrize("key", TASKS)
-def test_every_misconception_names_itself_in_every_exam(key, seed):
-    assert_misconceptions_name_themselves(key, seed)
+@pytest.mark.parametrize("seed", range(10))
+def test_the_dead_rows_follow_from_how_the_loss_was_made(seed):
+    exam = make_exam(DEAD, seed)
+    for case, expected in zip(exam.cases, exam.expected, strict=True):
+        dead = expected.values["rows"]
+        assert dead == known_dead(case)
+        living = np.delete(np.abs(row_gradients(case)).max(axis=-1), dead)
+        assert living.min() > FAINT
+    assert {0, 1} < {len(expected.values["rows"]) for expected in exam.expected}
+    embeddings = [case.arguments["embedding"] for case in exam.cases]
+    padding = [each["pad"] for each in embeddings if each["pad"] is not None]
+    assert 0 in padding
+    assert any(padding)
+    assert len(padding) < len(embeddings)
+    assert any(each["before"] is not None for each in embeddings)
 
 
 # --- what is told ----------------------------------------------------------------------------
@@ -189,6 +202,19 @@ def loss_of(center, positive, negatives, log=F.logsigmoid):
             PRETRAINED,
             lambda vectors, trainable, pad_id: nn.Embedding.from_pretrained(vectors),
             "`rows_after_a_step`[0, 0:4]: expected",
+        ),
+        (DEAD, lambda embedding, loss: [-1], "-1 is no row: there are"),
+        (DEAD, lambda embedding, loss: [], "is not in the list, but its gradient is 0 in all"),
+        (
+            DEAD,
+            lambda embedding, loss: [*range(len(embedding.weight))],
+            "is in the list, but its gradient has numbers up to",
+        ),
+        (DEAD, lambda embedding, loss: 3, "`rows` is an int, expected list[int]"),
+        (
+            DEAD,
+            lambda embedding, loss: loss(embedding.weight),
+            "loss takes an nn.Embedding, received a tensor of shape",
         ),
     ],
 )
@@ -295,6 +321,7 @@ def test_a_module_that_shares_memory_does_not_change_the_arguments():
             "transformer_ref.embeddings.embedding_from_pretrained",
         ),
         (BUG, reference.language_model, "language_model"),
+        (DEAD, reference.dead_rows, "checks.embeddings.dead_rows"),
     ],
 )
 def test_the_piece_itself_is_refused(task, answer, name):

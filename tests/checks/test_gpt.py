@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import gpt as package
 from transformer_ref.checks import gpt as reference
 from transformer_ref.checks import grade, report
@@ -21,24 +20,24 @@ from transformer_ref.checks.engine.verdict import judge
 from transformer_ref.checks.task import Outcome
 from transformer_ref.checks.tasks.gpt import cases
 
-FIELD = "gpt.cnn_receptive_field"
 BATCH = "gpt.lm_batch"
 MODEL = "gpt.GPT"
 GENERATE = "gpt.generate"
 BUG = "gpt.find_the_bug"
 ANOTHER = "gpt.find_another_bug"
-FUNCTIONS = (FIELD, BATCH, GENERATE, BUG, ANOTHER)
+CONTEXT = "gpt.context_used"
+FUNCTIONS = (BATCH, GENERATE, BUG, ANOTHER, CONTEXT)
 
 material = report.load_material("gpt")
 
 # Answers that are right, and not the reference's, which may not be called.
 ANSWERS = {
-    FIELD: material.field_loop,
     BATCH: material.batch_index,
     MODEL: material.NanoGPT,
     GENERATE: material.generate_cat,
     BUG: material.loss_gather,
     ANOTHER: material.long_start,
+    CONTEXT: material.used_one_by_one,
 }
 
 
@@ -51,31 +50,11 @@ def test_a_right_answer_is_right(task):
     assert result.score == 1.0, result.message
 
 
-@pytest.mark.parametrize("seed", range(100, 104))
-def test_every_misconception_shows_in_every_exam(seed):
-    for key in FUNCTIONS:
-        assert_misconceptions_show(key, seed)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_the_code_as_found_fails_in_every_case(seed):
     for task, answer in ((BUG, material.bug_as_given), (ANOTHER, material.another_as_given)):
         result = grade(task, answer, seed)
         assert (result.passed, result.misconception) == (0, "bug-is-in")
-
-
-def test_the_formula_is_what_gradients_reach():
-    for kernel, layers, dilation in ((3, 3, 1), (2, 4, 3), (4, 2, 2), (1, 5, 2)):
-        size = reference.cnn_receptive_field(kernel, layers, dilation)
-        stack = nn.Sequential(
-            *(nn.Conv1d(1, 1, kernel, dilation=dilation, bias=False) for _ in range(layers))
-        )
-        for parameter in stack.parameters():
-            nn.init.ones_(parameter)
-        x = torch.ones(1, 1, size + 4, requires_grad=True)
-        stack(x)[0, 0, 2].backward()
-        touched = x.grad[0, 0].nonzero().flatten()
-        assert touched.max() - touched.min() + 1 == size
 
 
 def test_the_package_generates_as_the_reference_does():
@@ -121,14 +100,36 @@ def test_the_small_model_is_causal_and_reads_all():
         assert moved.tolist() == [False] * place + [True] * (6 - place)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_how_far_back_a_model_reads_is_known_and_no_effect_is_near_the_limit(seed):
+    exam = make_exam(CONTEXT, seed)
+    for case, expected in zip(exam.cases, exam.expected, strict=True):
+        assert expected.values["used"] == cases.known_context(case.arguments), case.name
+        model = cases.READER.make("model", case, {}).value
+        ids = torch.from_numpy(case.arguments["ids"])
+        before = model(ids)[:, -1]
+        for place in range(ids.shape[1]):
+            rows = ids.repeat(before.shape[-1], 1)
+            rows[:, place] = torch.arange(len(rows))
+            move = (model(rows)[:, -1] - before).abs().max()
+            assert move < 1e-5 or move > 1e-3
+
+
+def test_the_formula_that_the_exercise_gives_for_windows():
+    for width in (2, 3, 4):
+        for layers in (1, 2, 3):
+            window = dict.fromkeys(range(width), 1.0)
+            description = {"layers": [window] * layers, "newest": 0, "noisy": False}
+            arguments = {"model": description, "ids": np.zeros((1, 40))}
+            assert cases.known_context(arguments) == layers * (width - 1) + 1
+
+
 # --- what is told ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("task", "answer", "said"),
     [
-        (FIELD, material.m_field_range, "expected int"),
-        (FIELD, lambda kernel_size, num_layers, dilation=1: 0, "on one input at least; here"),
         (BATCH, material.w_batch_same, "the first row of `labels` should be ids["),
         (BATCH, material.m_batch_one, "expected (inputs, labels), received a tensor"),
         (MODEL, material.w_gpt_no_mask, "and that one lies in their future"),
@@ -159,6 +160,9 @@ def test_the_small_model_is_causal_and_reads_all():
         (GENERATE, lambda model, ids, max_new_tokens: model(ids[0]), "model takes ids (B, T)"),
         (ANOTHER, material.w_long_none, "model takes 1 to "),
         (BUG, material.w_loss_item, "no gradient reaches"),
+        (CONTEXT, lambda model, ids: ids.shape[1] + 1, "can be used; here it is 5"),
+        (CONTEXT, material.w_used_distance, "`used`: expected 1, received 0"),
+        (CONTEXT, lambda model, ids: model(ids[0]), "model takes ids (B, T)"),
     ],
 )
 def test_a_wrong_answer_is_told_in_words(task, answer, said):
@@ -192,7 +196,6 @@ def of_torch(kind):
 @pytest.mark.parametrize(
     ("task", "answer", "name"),
     [
-        (FIELD, reference.cnn_receptive_field, "checks.gpt.cnn_receptive_field"),
         (BATCH, reference.lm_batch, "checks.gpt.lm_batch"),
         (MODEL, reference.GPT, "checks.gpt.GPT"),
         (MODEL, lambda *given: package.GPT(package.GPTConfig(20, 8, 2, 1)), "gpt.GPT"),
@@ -202,6 +205,7 @@ def of_torch(kind):
         (GENERATE, reference.generate, "checks.gpt.generate"),
         (BUG, reference.lm_loss, "checks.gpt.lm_loss"),
         (ANOTHER, reference.generate_long, "checks.gpt.generate_long"),
+        (CONTEXT, reference.context_used, "checks.gpt.context_used"),
     ],
 )
 def test_the_piece_itself_is_refused(task, answer, name):

@@ -9,14 +9,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import masks as package
 from transformer_ref.checks import grade, report
 from transformer_ref.checks import masking as reference
 from transformer_ref.checks.engine.asking import run_case
 from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.engine.faults import find_fault
-from transformer_ref.checks.task import Case, Outcome
+from transformer_ref.checks.task import SAID, Case, Outcome
+from transformer_ref.checks.tasks.masking.cases import MODEL, depends
 
 PADDING = "masking.padding_mask"
 CAUSAL = "masking.causal_mask"
@@ -24,7 +24,9 @@ TARGET = "masking.target_mask"
 SOFTMAX = "masking.masked_softmax"
 BUG = "masking.find_the_bug"
 ANOTHER = "masking.find_another_bug"
-ALL = (PADDING, CAUSAL, TARGET, SOFTMAX, BUG, ANOTHER)
+MOVED = "masking.moved_outputs"
+AHEAD = "masking.how_far_ahead"
+ALL = (PADDING, CAUSAL, TARGET, SOFTMAX, BUG, ANOTHER, MOVED, AHEAD)
 
 # Answers that are right, and not the reference's, which may not be called.
 
@@ -55,6 +57,16 @@ def causal_attention(query, key, value, ids, pad_id):
     return attend(query, key, value, target(ids, pad_id))
 
 
+def moved_outputs(model, x):
+    """A derivative that is not 0 says the same, and nothing is changed for it."""
+    slopes = torch.autograd.functional.jacobian(lambda tokens: model(tokens).sum(0), x)
+    return slopes.abs().amax(dim=(1, 2, 4)) > 1e-4
+
+
+def how_far_ahead(model, x):
+    return max([0, *(int(s - t) for t, s in moved_outputs(model, x).nonzero())])
+
+
 ANSWERS = {
     PADDING: padding,
     CAUSAL: causal,
@@ -62,6 +74,8 @@ ANSWERS = {
     SOFTMAX: softmax,
     BUG: causal_attention,
     ANOTHER: attend,
+    MOVED: moved_outputs,
+    AHEAD: how_far_ahead,
 }
 
 
@@ -82,12 +96,6 @@ def test_the_references_of_the_bug_hunts_are_torchs_attention():
     right = F.scaled_dot_product_attention(query, key, value, mask)
     torch.testing.assert_close(reference.causal_attention(query, key, value, ids, 0), right)
     torch.testing.assert_close(reference.masked_attention(query, key, value, mask), right)
-
-
-@pytest.mark.parametrize("seed", range(100, 108))
-def test_every_misconception_shows_in_every_exam(seed):
-    for key in ALL:
-        assert_misconceptions_show(key, seed)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -145,6 +153,41 @@ def test_a_case_in_bfloat16_holds_float32_and_hands_over_bfloat16():
     assert case.arguments["scores"].dtype == np.float32
     assert seen == [torch.bfloat16]
     assert outcome.dtypes == {"weights": "bfloat16"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_outputs_depend_on_follows_from_how_a_model_is_made(seed):
+    """By its derivatives, in float64; a change of size one is far from rounding, too."""
+    for case in make_exam(MOVED, seed).cases:
+        description = case.arguments["model"]
+        seen = torch.from_numpy(depends(description))
+        model, x = MODEL.make("model", case, {}).value, torch.from_numpy(case.arguments["x"])
+        assert torch.equal(moved_outputs(model, x), seen), case.name
+        generator, before = torch.Generator().manual_seed(seed), model(x)
+        for s in range(x.shape[1]):
+            changed = x.clone()
+            changed[:, s] = torch.randn(changed[:, s].shape, generator=generator)
+            moves = (model(changed) - before).abs().amax(dim=(0, 2))
+            assert (moves[seen[:, s]] > 1e-3).all(), case.name
+            assert (moves[~seen[:, s]] < 1e-5).all(), case.name
+
+
+def test_a_leak_goes_as_far_as_the_layers_hand_it_on():
+    for seed in range(5):
+        found = {}
+        for case in make_exam(AHEAD, seed).cases:
+            model, x = MODEL.make("model", case, {}).value, torch.from_numpy(case.arguments["x"])
+            last, said = x.shape[1] - 1, case.arguments["model"][SAID]
+            found.setdefault(said, set()).add((reference.how_far_ahead(model, x), last))
+        assert {far for far, _ in found["1 layer with a causal mask"]} == {0}
+        assert {far for far, _ in found["1 layer with a mask one too far"]} == {1}
+        assert {far for far, _ in found["2 layers with a mask one too far"]} == {2}
+        assert {far for far, _ in found["3 layers with a mask one too far"]} == {3}
+        late = "1 layer with a causal mask, applied after the softmax"
+        for said in (late, "1 layer with no mask"):
+            assert all(far == last for far, last in found[said]), said
+        put_right = f"{late}, and the rows divided by their sums"
+        assert {far for far, _ in found[put_right]} == {0}
 
 
 # --- another device --------------------------------------------------------------------------
@@ -207,6 +250,26 @@ def ones(ids, pad_id):
             "`mask[0, 0, 0, 0]` should be True: key 0 is a token, which query 0 may see",
         ),
         (SOFTMAX, lambda scores, mask: softmax(scores, mask) * 2, "one sums to 2"),
+        (
+            MOVED,
+            lambda model, x: moved_outputs(model, x).tril(),
+            "`moved[0, 1]` should be True: output 0 of this model depends on token 1 (",
+        ),
+        (
+            MOVED,
+            lambda model, x: moved_outputs(model, x) | True,
+            "`moved[0, 1]` should be False: output 0 of this model does not depend on token 1 (",
+        ),
+        (
+            AHEAD,
+            lambda model, x: min(how_far_ahead(model, x), 1),
+            "expected 2, received 1: output 0 of this model depends on token 2, and no output",
+        ),
+        (
+            AHEAD,
+            lambda model, x: how_far_ahead(model, x) or -1,
+            "expected 0, received -1: no output of this model depends on a later token",
+        ),
         (SOFTMAX, lambda scores, mask: softmax(scores, mask) + 1, "a weight that the mask hides"),
         (
             SOFTMAX,

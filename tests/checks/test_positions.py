@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import nn
 
-from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import positions as package
 from transformer_ref.checks import grade, report
 from transformer_ref.checks import positions as reference
@@ -17,14 +16,16 @@ from transformer_ref.checks.engine.asking import run_case
 from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.engine.faults import find_fault
 from transformer_ref.checks.task import Case, Outcome
-from transformer_ref.checks.tasks.positions import properties
+from transformer_ref.checks.tasks.positions import cases, properties
 
 FREQUENCIES = "positions.frequencies"
 TABLE = "positions.sinusoidal_encoding"
 SHIFT = "positions.shift_matrix"
 MODULE = "positions.PositionalEncoding"
 BUG = "positions.find_the_bug"
-ALL = (FREQUENCIES, TABLE, SHIFT, MODULE, BUG)
+EFFECT = "positions.order_effect"
+DISTANCES = "positions.consistent_distances"
+ALL = (FREQUENCIES, TABLE, SHIFT, MODULE, BUG, EFFECT, DISTANCES)
 
 # Answers that are right, and not the reference's, which may not be called.
 
@@ -64,12 +65,24 @@ def encode(positions, d_model):
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
 
 
+def effect(model, x, order):
+    return nn.functional.mse_loss(model(x[:, order]), model(x)[:, order]).item()
+
+
+def distances(table):
+    ks = range(len(table) - 1)
+    scores = [(table[: len(table) - k] * table[k:]).sum(-1) for k in ks]
+    return [k for k in ks if (scores[k] - scores[k][0]).abs().max() < 1e-3]
+
+
 ANSWERS = {
     FREQUENCIES: frequencies,
     TABLE: table,
     SHIFT: shift,
     MODULE: Positional,
     BUG: encode,
+    EFFECT: effect,
+    DISTANCES: distances,
 }
 
 
@@ -83,29 +96,48 @@ def test_any_positions_are_rows_of_the_table():
     torch.testing.assert_close(reference.encode_positions(positions, 8), rows, rtol=0, atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+def test_the_result_has_the_dtype_of_x_whatever_that_of_the_table_is(dtype):
+    module = reference.PositionalEncoding(6, max_len=5, dropout=0.0)
+    assert module.table.dtype == torch.float32
+    assert module(torch.zeros(1, 4, 6, dtype=dtype)).dtype == dtype
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_effect_of_an_order_follows_from_how_the_model_was_made(seed):
+    """The linear part is computed by hand; attention alone moves with the tokens."""
+    exam = make_exam(EFFECT, seed)
+    for case, expected in zip(exam.cases, exam.expected, strict=True):
+        assert expected.values["effect"] == pytest.approx(cases.known_effect(case), abs=1e-5)
+    blind = [case for case in exam.cases if cases.known_effect(case) < 1e-9]
+    assert len(blind) == 4
+    assert all(cases.known_effect(case) > 0.01 for case in exam.cases if case not in blind)
+
+
+@pytest.mark.parametrize("kind", cases.TABLES)
+def test_the_distances_follow_from_how_the_table_was_made(kind):
+    for seed in range(10):
+        table, known = cases.known_table(kind, np.random.default_rng(seed), 7 + seed % 3, 6)
+        assert reference.consistent_distances(torch.from_numpy(table)) == known
+
+
 @pytest.mark.parametrize("task", ALL)
 def test_an_answer_in_float32_is_right(task):
     result = grade(task, ANSWERS[task])
     assert result.score == 1.0, result.message
 
 
-@pytest.mark.parametrize("seed", range(100, 110))
-def test_every_misconception_shows_in_every_exam(seed):
-    for key in (SHIFT, MODULE, BUG):
-        assert_misconceptions_show(key, seed)
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_the_sizes_of_the_module_are_told_apart(seed):
     """The batch, the length, the size and the limit differ, but where a case is about that."""
-    cases = make_exam(MODULE, seed).cases
-    alike = [case for case in cases if len({*case.arguments["x"].shape}) < 3]
+    made = make_exam(MODULE, seed).cases
+    alike = [case for case in made if len({*case.arguments["x"].shape}) < 3]
     assert not alike
-    assert sum(bool(case.refused) for case in cases) == 2
-    assert sum(case.arguments["x"].shape[1] == case.settings["max_len"] for case in cases) == 1
-    assert sum(case.arguments["x"].shape[0] > case.settings["max_len"] for case in cases) == 1
-    assert {case.dtype for case in cases} == {"float16", "float32", "float64"}
-    assert sum(case.cotangent is not None for case in cases) == 2
+    assert sum(bool(case.refused) for case in made) == 2
+    assert sum(case.arguments["x"].shape[1] == case.settings["max_len"] for case in made) == 1
+    assert sum(case.arguments["x"].shape[0] > case.settings["max_len"] for case in made) == 1
+    assert {case.dtype for case in made} == {"float16", "float32", "float64"}
+    assert sum(case.cotangent is not None for case in made) == 2
 
 
 # --- the edge of the table -------------------------------------------------------------------
@@ -224,6 +256,8 @@ class DropsHalf(Positional):
             lambda positions, d_model: encode(positions, d_model) * 0.9,
             "position 0 has [0, 0.9",
         ),
+        (EFFECT, lambda *given: max(effect(*given), 0.01), "effect should be 0; here it is 0.01"),
+        (DISTANCES, lambda table: torch.tensor([0]), "is a tensor of shape (1,), expected list"),
     ],
 )
 def test_a_wrong_answer_is_told_in_words(task, answer, said):
@@ -300,6 +334,8 @@ class Holds(nn.Module):
             lambda positions, d_model: package.sinusoidal_encoding(5000, d_model)[positions],
             "positions.sinusoidal_encoding",
         ),
+        (EFFECT, reference.order_effect, "checks.positions.order_effect"),
+        (DISTANCES, reference.consistent_distances, "checks.positions.consistent_distances"),
     ],
 )
 def test_the_piece_itself_is_refused(task, answer, name):

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import tokenizers as package
 from transformer_ref.checks import grade
 from transformer_ref.checks import tokenizers as reference
 from transformer_ref.checks.engine import wire_format
 from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.task import Outcome
+from transformer_ref.checks.tasks.tokenizers.cases import RULES, goes_through
 from transformer_ref.vocabulary import Vocabulary
 
 WORDS = "tokenizers.word_tokenize"
@@ -28,6 +28,7 @@ MERGE = "tokenizers.merge_pair"
 TRAIN = "tokenizers.train_bpe"
 BPE = "tokenizers.bpe_encode"
 BUG = "tokenizers.find_the_bug"
+LEAK = "tokenizers.shortest_leak"
 
 # Answers that are right, and not the reference's, which may not be called.
 
@@ -89,11 +90,19 @@ def test_pieces_are_those_of_the_package():
                 assert reference.bpe_encode(word, merges) == pieces
 
 
-@pytest.mark.parametrize("seed", range(100, 110))
-def test_every_misconception_shows_in_every_exam(seed):
-    """Also that nothing in a random corpus makes two of them the same."""
-    for key in (MERGE, TRAIN, BPE, BUG):
-        assert_misconceptions_show(key, seed)
+@pytest.mark.parametrize("seed", range(10))
+def test_a_leak_is_a_piece_that_the_rule_changes(seed):
+    exam = make_exam(LEAK, seed)
+    sizes = set()
+    for case, expected in zip(exam.cases, exam.expected, strict=True):
+        text, piece = case.arguments["text"], expected.values["piece"]
+        pieces = [text[i:j] for i in range(len(text)) for j in range(i + 1, len(text) + 1)]
+        changed = [each for each in pieces if goes_through(case, each) != each]
+        assert piece == min(changed, key=len, default="")
+        assert len(text) <= 60
+        sizes.add(len(piece))
+    assert sizes > {0, 1, 2, 3}
+    assert {case.arguments["encode"]["rule"] for case in exam.cases} == {*RULES}
 
 
 # --- what is told ----------------------------------------------------------------------------
@@ -132,6 +141,12 @@ def test_every_misconception_shows_in_every_exam(seed):
         (TRAIN, lambda word_counts, num_merges: [["s", "n"]], "`merges[0]` is a list of 2, exp"),
         (BPE, lambda word, merges: [*word, ""], "pieces, expected"),
         (BUG, lambda words, pair: {**words, "x": 1}, "should not be there (its value is"),
+        (LEAK, lambda encode, decode, text: text + "x", "is no piece of the text 's"),
+        (LEAK, lambda encode, decode, text: text[0], "'s' comes back as it was, so it is no leak"),
+        (LEAK, lambda encode, decode, text: text, "is not the shortest: '  ' in it comes back"),
+        (LEAK, lambda encode, decode, text: 3, "`piece` is an int, expected str"),
+        (LEAK, lambda encode, decode, text: encode(3), "encode takes a str, received an int"),
+        (LEAK, lambda encode, decode, text: decode(text), "decode takes a list of ids, received a"),
     ],
 )
 def test_the_first_difference_is_told(task, answer, said):
@@ -265,6 +280,7 @@ class Unused(package.WordTokenizer):
         (BPE, reference.bpe_encode, "checks.tokenizers.bpe_encode"),
         (BPE, lambda word, merges: package.BPETokenizer(merges).encode(word), "Tokenizer.encode"),
         (BUG, reference.merge_words, "checks.tokenizers.merge_words"),
+        (LEAK, reference.shortest_leak, "checks.tokenizers.shortest_leak"),
     ],
 )
 def test_the_piece_itself_is_refused(task, answer, name):

@@ -10,14 +10,20 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.checks.exams import assert_misconceptions_show
 from transformer_ref import training as package
 from transformer_ref.checks import contract, grade, report
 from transformer_ref.checks import training as reference
+from transformer_ref.checks.authoring.made_arguments import OPTIMIZER
 from transformer_ref.checks.engine.asking import run_case
 from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.engine.faults import find_fault
 from transformer_ref.checks.task import Outcome
+from transformer_ref.checks.tasks.training.cases import (
+    NO_GRADIENT,
+    NO_STEP,
+    PATCHWORK,
+    known_stuck,
+)
 
 SPLIT = "training.split_target"
 LOSS = "training.sequence_loss"
@@ -26,7 +32,8 @@ ACCURACY = "training.token_accuracy"
 STEP = "training.train_step"
 BUG = "training.find_the_bug"
 SILENT = "training.find_the_silent_bug"
-ALL = (SPLIT, LOSS, RATE, ACCURACY, STEP, BUG, SILENT)
+STUCK = "training.stuck_parameters"
+ALL = (SPLIT, LOSS, RATE, ACCURACY, STEP, BUG, SILENT, STUCK)
 
 # Answers that are right, and not the reference's, which may not be called.
 
@@ -69,6 +76,17 @@ def perplexity(logits, labels, pad_id):
     return loss(logits, labels, pad_id).exp().item()
 
 
+def stuck(model, src, tgt, optimizer, pad_id):
+    before = [p.detach().clone() for p in model.parameters()]
+    step(model, src, tgt, optimizer, pad_id)
+    found = {}
+    for (name, p), old in zip(model.named_parameters(), before, strict=True):
+        if torch.equal(p, old):
+            arrived = p.grad is not None and p.grad.any()
+            found[name] = "no step" if arrived else "no gradient"
+    return found
+
+
 ANSWERS = {
     SPLIT: split,
     LOSS: loss,
@@ -77,6 +95,7 @@ ANSWERS = {
     STEP: step,
     BUG: forced,
     SILENT: perplexity,
+    STUCK: stuck,
 }
 
 
@@ -119,13 +138,59 @@ def test_the_step_of_the_checks_is_the_one_in_the_exercise():
     assert reference.train_step(model, *batch, optimizer, 0) == pytest.approx(1.2913, abs=1e-4)
 
 
+class GuessAndSpare(OneGuess):
+    """The same, with a parameter that it never uses."""
+
+    def __init__(self):
+        super().__init__()
+        self.spare = nn.Parameter(torch.ones(2))
+
+
+def test_what_is_stuck_is_what_the_exercise_says():
+    batch = torch.tensor([[5, 6]]), torch.tensor([[1, 3, 2, 0]])
+    model = GuessAndSpare()
+    all_of_it = torch.optim.SGD(model.parameters(), lr=0.4)
+    spare_only = torch.optim.SGD([model.spare], lr=0.4)
+    assert reference.stuck_parameters(model, *batch, all_of_it, 0) == {"spare": "no gradient"}
+    assert reference.stuck_parameters(model, *batch, spare_only, 0) == {
+        "guess": "no step",
+        "spare": "no gradient",
+    }
+
+
 # --- the cases -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(100, 103))
-def test_every_misconception_shows_in_every_exam(seed):
-    for key in (LOSS, ACCURACY, STEP, BUG, SILENT):
-        assert_misconceptions_show(key, seed)
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_stuck_in_a_case_is_known_and_everything_else_moves_far(seed):
+    exam = make_exam(STUCK, seed)
+    reasons = set()
+    for case, expected in zip(exam.cases, exam.expected, strict=True):
+        known = known_stuck(case.arguments)
+        assert expected.values["stuck"] == known, case.name
+        reasons |= set(known.values())
+        weights = case.arguments["model"]["weights"]
+        gradients, moves = gradients_and_moves(case)
+        for name in weights.keys() - known.keys():
+            assert moves[name] > 1e-4, "or a comparison up to rounding would take it for stuck"
+        for name, reason in known.items():
+            assert moves[name] == 0
+            assert gradients[name] == 0 if reason == NO_GRADIENT else gradients[name] > 1e-4
+    assert reasons == {NO_GRADIENT, NO_STEP}
+
+
+def gradients_and_moves(case):
+    """Make the step of a case; give the largest gradient and change of each parameter."""
+    model = PATCHWORK.make("model", case, {}).value
+    optimizer = OPTIMIZER.make("optimizer", case, {"model": model}).value
+    src, tgt = (torch.from_numpy(case.arguments[name]) for name in ("src", "tgt"))
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    step(model, src, tgt, optimizer, case.arguments["pad_id"])
+    named = dict(model.named_parameters())
+    return (
+        {name: 0.0 if p.grad is None else p.grad.abs().max().item() for name, p in named.items()},
+        {name: (p - before[name]).abs().max().item() for name, p in named.items()},
+    )
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -197,6 +262,15 @@ def descends_too_far(model, src, tgt, optimizer, pad_id):
     return found.item()
 
 
+def keeps_no_copy(model, src, tgt, optimizer, pad_id):
+    step(model, src, tgt, optimizer, pad_id)
+    return {name: "no step" for name, _ in model.named_parameters()}
+
+
+def makes_no_step(model, src, tgt, optimizer, pad_id):
+    return {name: "no step" for name, _ in model.named_parameters()}
+
+
 def counts_padding(logits, labels, pad_id, label_smoothing=0.0):
     each = F.cross_entropy(
         logits.transpose(1, 2), labels, reduction="none", label_smoothing=label_smoothing
@@ -222,6 +296,8 @@ def counts_padding(logits, labels, pad_id, label_smoothing=0.0):
         (RATE, lambda step, d_model, warmup: 1e-4, "expected 1.747e-07, received 0.0001"),
         (ACCURACY, lambda *_: -0.5, "an accuracy is a share, from 0 to 1; here it is -0.5"),
         (ACCURACY, lambda *_: math.nan, "from 0 to 1; here it is nan"),
+        (STUCK, keeps_no_copy, "and the step does move `source`. A parameter changes in place"),
+        (STUCK, makes_no_step, "optimizer.step() was not called, so no parameter"),
         (SILENT, lambda *_: 0.5, "no perplexity is below 1"),
         (SILENT, lambda *_: math.inf, "received inf"),
     ],
@@ -267,6 +343,7 @@ def test_the_first_lines_about_the_bugs_do_not_give_them_away():
         (STEP, reference.train_step, "checks.training.train_step"),
         (BUG, reference.teacher_forced_loss, "checks.training.teacher_forced_loss"),
         (SILENT, reference.perplexity, "checks.training.perplexity"),
+        (STUCK, reference.stuck_parameters, "checks.training.stuck_parameters"),
         (
             SILENT,
             lambda *given: package.sequence_loss(*given).exp().item(),

@@ -13,7 +13,7 @@ from transformer_ref.checks.registry import SLUGS
 def test_the_folder_of_the_tasks_does_not_hide_the_function() -> None:
     """Both have one name: the folder is imported first, and the function defined after it."""
     assert importlib.import_module("transformer_ref.checks.tasks.attention.tasks").TASKS
-    assert checks.tasks()[0] == "tokenizers.word_tokenize"
+    assert checks.tasks()[0] == "sequences.recurrent_step"
 
 
 @pytest.mark.parametrize("slug", SLUGS)

@@ -178,6 +178,24 @@ def test_an_exercise_that_changed_is_named_and_made_beside_the_old_one(
     assert "changed" not in capsys.readouterr().out
 
 
+def test_a_link_to_a_closer_look_leads_to_its_section(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lab, "ROOT", tmp_path)
+    page = tmp_path / "book/closer/masking.ipynb"
+    page.parent.mkdir(parents=True)
+    cell = nbformat.v4.new_markdown_cell("## Two masks", id="two-masks")
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), page)
+    link = "[Two](../../book/closer/masking.ipynb#two-masks)"
+    found = lab.CHAPTER_LINK.sub(lab.working_link, link)
+    assert found == "[Two](../../book/closer/masking.ipynb#cell-id=two-masks)"
+    built = tmp_path / "_build/html/book/closer/masking.html"
+    built.parent.mkdir(parents=True)
+    built.touch()
+    found = lab.CHAPTER_LINK.sub(lab.working_link, link)
+    assert found == "[Two](/static/book/closer/masking.html#two-masks)"
+
+
 def test_a_task_without_an_answer_has_the_new_stub(course: Path) -> None:
     lab.main(["--copy-only"])
     stub = STUB.replace("f()", "f(x)")

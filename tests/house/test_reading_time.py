@@ -1,4 +1,4 @@
-"""Chapters and the index say how long the chapters take to read, and it is so."""
+"""Chapters, closer looks and the index say how long a page takes to read, and it is so."""
 
 from __future__ import annotations
 
@@ -9,34 +9,120 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tools.reading_time import CHAPTERS, main, measure, measure_prose, minutes
+from tools import reading_time
+from tools.reading_time import CHAPTERS, CLOSER, main, measure, measure_prose, minutes
 
 INDEX = (CHAPTERS / "index.md").read_text(encoding="utf-8")
-EVERY_CHAPTER = pytest.mark.parametrize(
-    "path", sorted(CHAPTERS.glob("*.ipynb")), ids=lambda path: path.stem
+FIRST_READINGS = sorted(CHAPTERS.glob("*.ipynb"))
+CLOSER_LOOKS = sorted(CLOSER.glob("*.ipynb"))
+EVERY_PAGE = pytest.mark.parametrize(
+    "path",
+    [*FIRST_READINGS, *CLOSER_LOOKS],
+    ids=lambda path: path.relative_to(CHAPTERS).with_suffix("").as_posix(),
 )
 
 
-def in_steps_of_five(path: Path) -> int:
-    return 5 * round(minutes(measure(path)) / 5)
+def is_short(path: Path) -> bool:
+    """Say whether a page is a first reading, which leaves the rest to a closer look."""
+    return (path.parent / "closer" / path.name).exists()
 
 
-@EVERY_CHAPTER
-def test_a_chapter_says_how_long_it_takes(path: Path) -> None:
+def to_say(path: Path) -> str:
+    """The minutes that a page has to name: exact for a short one, else in steps of five."""
+    exact = minutes(measure(path))
+    return str(round(exact) if is_short(path) else 5 * round(exact / 5))
+
+
+def faults(path: Path, index: str) -> list[str]:
+    """Name what is wrong with what a page and the index say of its minutes."""
+    found = []
+    exact = round(minutes(measure(path)), 1)
+    if is_short(path) and not 20.0 <= exact <= 30.0:
+        found.append(f"takes {exact} minutes, not 20.0 to 30.0")
     first = nbformat.read(path, as_version=4).cells[0].source
-    said = re.findall(r"Reading takes about (\d+) minutes", first)
-    assert said == [str(in_steps_of_five(path))]
+    if re.findall(r"Reading takes about (\d+) minutes", first) != [to_say(path)]:
+        found.append(f"does not say {to_say(path)} minutes")
+    link = f"closer/{path.name}" if path.parent.name == "closer" else path.name
+    if re.findall(rf"\]\({link}\), (\d+) minutes", index) != [to_say(path)]:
+        found.append(f"the index does not say {to_say(path)} minutes")
+    return found
 
 
-@EVERY_CHAPTER
-def test_the_index_says_it_too(path: Path) -> None:
-    said = re.findall(rf"\]\({path.name}\), (\d+) minutes", INDEX)
-    assert said == [str(in_steps_of_five(path))]
+@EVERY_PAGE
+def test_a_page_and_the_index_say_how_long_it_takes(path: Path) -> None:
+    assert faults(path, INDEX) == []
 
 
-def test_the_index_has_the_sum() -> None:
-    total = sum(minutes(measure(path)) for path in CHAPTERS.glob("*.ipynb"))
-    assert f"about {round(total / 60)} hours" in INDEX
+@pytest.mark.parametrize(
+    ("path", "pages"),
+    [
+        ("The model in an afternoon", FIRST_READINGS),
+        ("Everything", [*FIRST_READINGS, *CLOSER_LOOKS]),
+    ],
+)
+def test_the_index_has_the_sums(path: str, pages: list[Path]) -> None:
+    total = sum(minutes(measure(page)) for page in pages)
+    said = re.findall(rf"^- \*\*{path}:\*\* .*about (\d+) hours", INDEX, re.MULTILINE)
+    assert said == [str(round(total / 60))]
+
+
+def test_the_index_says_while_a_chapter_is_too_long_for_the_afternoon() -> None:
+    is_long = any(round(minutes(measure(page)), 1) > 30.0 for page in FIRST_READINGS)
+    assert ("not yet an afternoon" in INDEX) == is_long
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Path:
+    """An empty book with a folder for closer looks."""
+    (tmp_path / "closer").mkdir()
+    return tmp_path
+
+
+def write_page(path: Path, says: int, takes: float) -> Path:
+    """Write a page that says one number of minutes and takes another."""
+    said = f"Reading takes about {says} minutes.\n"
+    words = "word " * (round(200 * takes) - len(said.split()))
+    cell = nbformat.v4.new_markdown_cell(said + words)
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+    assert minutes(measure(path)) == pytest.approx(takes)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("says", "takes", "expected"),
+    [
+        (20, 20.0, []),
+        (27, 27.4, []),
+        (30, 30.0, []),
+        (25, 27.4, ["does not say 27 minutes"]),
+        (20, 19.9, ["takes 19.9 minutes, not 20.0 to 30.0"]),
+        (30, 30.1, ["takes 30.1 minutes, not 20.0 to 30.0"]),
+    ],
+)
+def test_a_first_reading_takes_half_an_hour_at_most(
+    book: Path, says: int, takes: float, expected: list[str]
+) -> None:
+    path = write_page(book / "masks.ipynb", says, takes)
+    write_page(book / "closer/masks.ipynb", 10, 10.0)
+    assert faults(path, f"[M](masks.ipynb), {to_say(path)} minutes") == expected
+
+
+def test_a_chapter_without_a_closer_look_may_be_long(book: Path) -> None:
+    path = write_page(book / "masks.ipynb", 55, 53.0)
+    assert faults(path, "[M](masks.ipynb), 55 minutes") == []
+
+
+def test_a_closer_look_says_its_own_minutes(book: Path) -> None:
+    path = write_page(book / "closer/masks.ipynb", 40, 42.0)
+    chapter = "[M](masks.ipynb), 25 minutes"
+    assert faults(path, f"{chapter}; [a closer look](closer/masks.ipynb), 40 minutes") == []
+    assert faults(path, f"{chapter}; [a closer look](closer/masks.ipynb), 45 minutes") == [
+        "the index does not say 40 minutes"
+    ]
+    assert faults(path, chapter) == ["the index does not say 40 minutes"]
+    assert faults(write_page(path, 42, 42.0), "[a](closer/masks.ipynb), 40 minutes") == [
+        "does not say 40 minutes"
+    ]
 
 
 def test_a_page_is_counted_by_what_is_in_view(tmp_path: Path) -> None:
@@ -79,3 +165,19 @@ def test_the_command_prints_a_row_for_each_page(capsys: pytest.CaptureFixture[st
     rows = capsys.readouterr().out.splitlines()
     assert [row.split()[0] for row in rows] == ["page", "where_next", "all"]
     assert rows[1].split()[-1] == rows[2].split()[-1]
+
+
+def test_the_command_prints_chapters_and_closer_looks(
+    book: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_page(book / "masks.ipynb", 25, 25.0)
+    write_page(book / "closer/masks.ipynb", 40, 40.0)
+    monkeypatch.setattr(reading_time, "CHAPTERS", book)
+    monkeypatch.setattr(reading_time, "CLOSER", book / "closer")
+    assert main([]) == 0
+    rows = [row.split() for row in capsys.readouterr().out.splitlines()[1:]]
+    assert [(row[0], row[-1]) for row in rows] == [
+        ("masks", "25.0"),
+        ("closer/masks", "40.0"),
+        ("all", "65.0"),
+    ]

@@ -146,3 +146,19 @@ def test_the_environment_of_a_stage_reaches_its_commands() -> None:
     code = "import os; raise SystemExit(os.environ['OMP_NUM_THREADS'] != '1')"
     assert run_tests.run_command(("-c", code), {"OMP_NUM_THREADS": "1"})
     assert not run_tests.run_command(("-c", code), {"OMP_NUM_THREADS": "2"})
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [(["good"], 1), (["--all", "good"], 0)])
+def test_what_is_tried_once_a_week_is_left_out_but_on_request(
+    arguments: list[str], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test = tmp_path / "test_often.py"
+    test.write_text("import pytest\n@pytest.mark.weekly\ndef test_it(): raise SystemExit\n")
+    ini = f"--config-file={run_tests.ROOT / 'pyproject.toml'}"
+    command = ("-m", "pytest", "-q", "--collect-only", ini, str(test))
+    monkeypatch.setattr(run_tests, "STAGES", (Stage("good", (command,)),))
+    # Where all tests of a file are left out, pytest ends with a status of its own.
+    assert run_tests.main(arguments, {}) == expected
+    command = (*command, "-m", "not browser" + run_tests.NOT_WEEKLY)
+    monkeypatch.setattr(run_tests, "STAGES", (Stage("good", (command,)),))
+    assert run_tests.main(arguments, {}) == expected

@@ -177,7 +177,9 @@ def test_a_task_is_complete(slug: str, task: Task) -> None:
     assert "**Not allowed:**" in text
     assert "*By hand.*" in text
     assert "**In the chapter:** [" in text
-    assert text.count("<details>") == text.count("</details>") == 2
+    # A third hint, the line itself, may be folded into the second.
+    assert text.count("<details>") == text.count("</details>")
+    assert text.count("<details>") in (2, 3)
 
 
 @every_task

@@ -335,6 +335,18 @@ def test_format_then_check(course: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert all(not cell.get("outputs") for cell in exercise["cells"])
 
 
+def test_a_closer_look_is_kept_like_a_chapter(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (course / "book/closer").mkdir()
+    save(chapter(), course / "book/closer")
+    assert notebooks.main(["format"]) == 0
+    assert notebooks.main(["check"]) == 0
+    assert "3 of 3 notebooks are in order" in capsys.readouterr().out
+    pages = [course / "book/chapter.ipynb", course / "book/closer/chapter.ipynb"]
+    assert pages[0].read_text() == pages[1].read_text()
+
+
 def test_a_write_that_fails_leaves_the_old_file(
     course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

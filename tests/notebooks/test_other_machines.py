@@ -10,7 +10,10 @@ from nbformat import NotebookNode
 
 from tools import notebooks
 
-CHAPTERS = sorted((notebooks.ROOT / "book").glob("*.ipynb"))
+CHAPTERS = notebooks.find([notebooks.ROOT / "book"])  # and their closer looks
+EVERY_CHAPTER = pytest.mark.parametrize(
+    "path", CHAPTERS, ids=lambda path: path.relative_to(notebooks.ROOT).with_suffix("").as_posix()
+)
 CLOCK = re.compile(r"\b(?:process_time|perf_counter|monotonic|timeit)\b|\btime\.time\(")
 ROUNDING = re.compile(r"difference\S* -?\d+(?:\.\d{5,}|[\d.]*e-)")  # "difference 0.000001", "3e-08"
 
@@ -19,14 +22,14 @@ def code_of(path: Path) -> list[NotebookNode]:
     return [cell for cell in notebooks.read(path).cells if cell.cell_type == "code"]
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@EVERY_CHAPTER
 def test_a_cell_that_reads_the_clock_asserts_nothing_and_is_not_compared(path: Path) -> None:
     timed = [cell for cell in code_of(path) if CLOCK.search(cell.source)]
     assert [cell.id for cell in timed if re.search(r"^\s*assert\b", cell.source, re.M)] == []
     assert [c.id for c in timed if "nbval-ignore-output" not in notebooks.tags(c)] == []
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@EVERY_CHAPTER
 def test_no_difference_that_is_rounding_is_printed_where_it_is_compared(path: Path) -> None:
     compared = [c for c in code_of(path) if "nbval-ignore-output" not in notebooks.tags(c)]
     printed = {cell.id: "\n".join(map(notebooks.text_of, cell.outputs)) for cell in compared}

@@ -67,6 +67,29 @@ class MultiHeadAttention(nn.Module):
 def multi_head_attention(query, key, value, num_heads, mask=None):
     return attention_as_found(query, key, value, num_heads, mask)
 """,
+    "attention.damage_by_head": """
+def damage_by_head(module, x):
+    whole = module(x, x, x)
+    damage = []
+    for head in range(module.num_heads):
+        rest = whole.unflatten(-1, (module.num_heads, -1)).clone()
+        rest[:, :, head] = 0.0
+        damage.append((rest.flatten(2) - whole).square().mean())
+    return torch.stack(damage)
+""",
+    "attention.redundant_heads": """
+def redundant_heads(module, x):
+    cut = (reference.split_heads(p(x), module.num_heads)
+           for p in (module.q_proj, module.k_proj, module.v_proj))
+    heads, _ = reference.scaled_dot_product_attention(*cut)
+    alone = []
+    for head in range(module.num_heads):
+        only = torch.zeros_like(heads)
+        only[:, head] = heads[:, head]
+        change = reference.merge_heads(only) @ module.out_proj.weight.T
+        alone.append(change.square().mean())
+    return sorted(torch.stack(alone).argsort()[:2].tolist())
+""",
 }
 
 # Right without a mask, in which it forgets what it was given: part of the points.
@@ -100,7 +123,13 @@ def half_finished() -> NotebookNode:
     """Three tasks are done, one of them in part; a check was deleted by mistake."""
     notebook = solved(
         except_for={"attention.scaled_dot_product_attention": WITHOUT_MASK},
-        without={"attention.merge_heads", "attention.MultiHeadAttention", "attention.find_the_bug"},
+        without={
+            "attention.merge_heads",
+            "attention.MultiHeadAttention",
+            "attention.find_the_bug",
+            "attention.damage_by_head",
+            "attention.redundant_heads",
+        },
     )
     notebook.cells = [cell for cell in notebook.cells if cell.id != "split-heads-check"]
     return notebook

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -107,3 +108,26 @@ def test_the_committed_results_are_those_of_the_script():
     ]
     lengths = {len(run["losses"]) for run in results["warm_up"]}
     assert lengths == {broken_runs.WARM_UP_STEPS // broken_runs.EVERY}
+
+
+def test_landmarks_are_those_of_a_text_that_can_be_counted():
+    marks = broken_runs.landmarks([([3], [1, 5, 6, 2]), ([3], [1, 5, 7, 2])])
+    # 5 and the end come twice in six, 6 and 7 once; only what follows a 5 is left open.
+    assert marks["the frequencies"] == pytest.approx(2 / 3 * math.log(3) + 1 / 3 * math.log(6))
+    assert marks["the phoneme before"] == pytest.approx(math.log(2) / 3)
+    assert marks["nothing"] == pytest.approx(math.log(len(Speller.phonemes.tokens)))
+
+
+def test_adam_by_hand_is_that_of_torch():
+    weight = torch.nn.Parameter(torch.tensor(broken_runs.FIRST_WEIGHT))
+    adam = torch.optim.Adam([weight], lr=broken_runs.ADAM_RATE, betas=broken_runs.BETAS)
+    for row in broken_runs.adam_by_hand():
+        weight.grad = torch.tensor(row["gradient"])
+        adam.step()
+        assert row["weight"] == pytest.approx(weight.item(), abs=1e-6)
+
+
+def test_the_costs_by_hand_multiply_to_the_probability_of_the_word():
+    step = broken_runs.loss_by_hand()
+    assert math.exp(-3 * step["loss"].item()) == pytest.approx(0.5 * 0.25 * 0.8)
+    assert step["perplexity"].item() == pytest.approx(10 ** (1 / 3))

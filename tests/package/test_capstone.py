@@ -19,7 +19,7 @@ from transformer_ref.batching import pad_batch
 from transformer_ref.data import load_cmudict
 from transformer_ref.decoding import greedy_decode
 from transformer_ref.experiments import results
-from transformer_ref.experiments.capstone import ablations, systems
+from transformer_ref.experiments.capstone import ablations, comparison, errors, systems
 from transformer_ref.experiments.capstone.counting import (
     align,
     learn_to_align,
@@ -217,3 +217,25 @@ def test_the_committed_results_are_those_of_the_script() -> None:
     assert names == [(s, system.name) for s in ablations.SEEDS for system in ablations.SYSTEMS]
     assert [row["reach"] for row in stored["by_table"]] == list(range(ablations.WIDEST + 1))
     assert len({len(run["losses"]) for run in stored["runs"]}) == 1
+
+
+def test_edits_lead_from_what_is_listed_to_what_was_said() -> None:
+    said, truth = ["B", "AH", "T"], ["B", "Y", "UW", "T"]
+    found = errors.edits(said, truth)
+    assert len(found) == 2
+    assert {wanted for wanted, _ in found} == {"Y", "UW"}
+    assert errors.edits([], ["T"]) == [("T", "-")]
+    assert errors.edits(["T"], []) == [("-", "T")]
+    assert errors.nearest(["A", "B"], [["A"], ["A", "B", "C"], ["C"]]) == ["A", "B", "C"]
+
+
+def test_losses_are_read_at_equal_time() -> None:
+    run = {"seconds": 10, "losses": [float(20 - step) for step in range(20)]}
+    assert comparison.loss_after([run], 5) == pytest.approx(13.5)  # losses 16 to 11
+    assert comparison.loss_after([run], 10) == comparison.loss_after([run], 99) == 3.5
+
+
+def test_chance_and_time_are_estimated_from_stored_runs() -> None:
+    assert comparison.spread([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0]]) == pytest.approx(math.sqrt(0.5))
+    larger = {"parameters": 300, "training": {"epochs": 8}}
+    assert comparison.seconds_by_size({"seconds": 7, "parameters": 100}, 2, larger) == 84

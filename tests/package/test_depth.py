@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from transformer_ref.applications.g2p import MODEL_CONFIG, make_examples
@@ -33,6 +34,50 @@ def test_the_labels_are_what_followed_once_and_twice() -> None:
             assert first == (depth.NOT_ASKED if found is None else row[found])
             again = None if found is None else what_followed(row, found)
             assert then == (depth.NOT_ASKED if again is None else row[again])
+
+
+def test_two_layers_by_hand_find_what_followed() -> None:
+    step = depth.by_hand()
+    before, found = step["before"].round().tolist(), step["found"].round().tolist()
+    for place in range(2, len(depth.TOKENS)):  # before the first letter stands the start
+        assert depth.LETTERS[before[place].index(1)] == depth.TOKENS[place - 1]
+    assert depth.LETTERS[found[-1].index(1)] == "k"
+    for weights in (step["back_weights"], step["weights"]):
+        torch.testing.assert_close(weights.sum(dim=-1), torch.ones(len(depth.TOKENS)))
+        assert (weights.triu(1) == 0).all()
+
+
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_convolutions_reach_the_tokens_that_have_a_gradient(dilation: int) -> None:
+    seen = depth.reach(5, 3, dilation)
+    for layers, places in enumerate(seen):
+        torch.manual_seed(0)
+        x = torch.randn(1, 3, 61, requires_grad=True)
+        stack = [torch.nn.Conv1d(3, 3, 5, padding="same", dilation=dilation)] * layers
+        output = torch.nn.Sequential(*stack)(x)[0, :, 30].sum()
+        (gradient,) = torch.autograd.grad(output, x)
+        assert set((gradient[0].norm(dim=0).nonzero().flatten() - 30).tolist()) == places
+
+
+def test_guessing_is_right_as_often_as_one_in_the_places_before() -> None:
+    torch.manual_seed(0)
+    ids, labels, _ = depth.recall_batch(2000)
+    expected, asked = 0.0, labels != depth.NOT_ASKED
+    for row, answers in zip(ids.tolist(), labels.tolist(), strict=True):
+        for place in range(1, depth.LENGTH):
+            if answers[place] != depth.NOT_ASKED:
+                expected += row[:place].count(answers[place]) / place
+    share = depth.share_by_guessing(ids, labels)
+    assert abs(share - expected / int(asked.sum())) < 0.01
+
+
+def test_maps_are_those_of_a_causal_model() -> None:
+    torch.manual_seed(0)
+    maps = depth.maps_of(depth.new_reader(2).eval(), depth.recall_batch(3)[0])
+    assert [tuple(weights.shape) for weights in maps] == [(3, depth.LENGTH, depth.LENGTH)] * 2
+    for weights in maps:
+        torch.testing.assert_close(weights.sum(dim=-1), torch.ones(3, depth.LENGTH))
+        assert (weights.triu(1) == 0).all()
 
 
 def test_a_run_has_a_number_for_each_step_asked_and_is_the_same_again() -> None:

@@ -8,8 +8,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
 
-from transformer_ref.experiments import attention, depth, gpt, results, sequences, training
+from transformer_ref.experiments import attention, blocks, depth, gpt, results, sequences, training
 from transformer_ref.experiments.capstone import ablations
 from transformer_ref.experiments.results import load_results
 
@@ -107,3 +108,17 @@ def test_a_package_that_is_not_there_has_no_version() -> None:
     found = results.conditions(("pytest", "no-such-package"))
     assert found["pytest"] == pytest.__version__
     assert "no-such-package" not in found
+
+
+def test_the_block_by_hand_is_what_the_layer_computes() -> None:
+    step = blocks.by_hand()
+    torch.testing.assert_close(blocks.layer_by_hand()(step["X"][None])[0], step["output"])
+
+
+def test_only_with_the_sum_does_a_gradient_differ_from_token_to_token() -> None:
+    with_sum, without = (
+        blocks.own_part_norms(blocks.gradients(add=add, normalize=True, d_model=8))[24]
+        for add in (True, False)
+    )
+    assert with_sum > 1e-2
+    assert without < 1e-9

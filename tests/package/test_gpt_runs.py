@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 import torch
 
-from transformer_ref.experiments import gpt
+from transformer_ref.experiments import gpt, gpt_by_hand
 from transformer_ref.experiments.capstone.systems import small_speller
 from transformer_ref.experiments.results import load_results
 from transformer_ref.masks import padding_mask
@@ -130,3 +131,14 @@ def test_the_committed_results_are_those_of_the_script() -> None:
     assert set(results["spellers"]) == set(gpt.SPELLERS)
     for runs in results["spellers"].values():
         assert [run["seed"] for run in runs] == list(gpt.SEEDS)
+
+
+def test_the_examples_by_hand_give_what_paper_and_pencil_give() -> None:
+    chain = gpt_by_hand.chain_by_hand()
+    assert chain["product"].item() == 1 / 16
+    assert chain["perplexity"].item() == pytest.approx(16 ** (1 / 3))
+    sharp, plain, flat = gpt_by_hand.probabilities_by_hand().tolist()
+    assert plain[0] / plain[1] == pytest.approx(math.e)  # logits that differ by 1
+    assert sharp[0] / sharp[1] == pytest.approx(math.e**2)
+    assert flat[0] / flat[1] == pytest.approx(math.e**0.5)
+    assert gpt_by_hand.lora_by_hand()["change"][3].tolist() == [2, 0, 4, -2]

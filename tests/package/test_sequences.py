@@ -79,3 +79,20 @@ def test_the_committed_results_are_those_of_the_script() -> None:
         for shares in run["right"]:
             assert len(shares) == len(sequences.LENGTHS)
             assert all(0 <= share <= 1 for share in shares)
+
+
+def test_the_chain_by_hand_is_that_of_torch() -> None:
+    torch.manual_seed(0)
+    rnn = torch.nn.RNN(3, 4, bias=True)
+    x = torch.randn(6, 3)
+    weights = rnn.weight_ih_l0.T, rnn.weight_hh_l0.T, rnn.bias_ih_l0 + rnn.bias_hh_l0
+    torch.testing.assert_close(sequences.unroll(x, *weights), rnn(x)[0])
+
+
+def test_additive_scores_are_those_of_the_paper_one_at_a_time() -> None:
+    torch.manual_seed(0)
+    s, states = torch.randn(3), torch.randn(5, 3)
+    w_a, u_a, v_a = torch.randn(3, 4), torch.randn(3, 4), torch.randn(4)
+    expected = [(v_a @ torch.tanh(w_a.T @ s + u_a.T @ h)).item() for h in states]
+    scores = sequences.additive_scores(s, states, w_a, u_a, v_a)
+    assert scores.tolist() == pytest.approx(expected, abs=1e-5)

@@ -127,6 +127,7 @@ def test_made_up_words_are_pronounced_by_the_teachers_in_turn(monkeypatch):
     assert all(target[-1] == end for _, target in examples)
 
 
+@pytest.mark.weekly
 def test_a_run_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
     train_speller(tmp_path / "whole", SMALL, limit=200)
     stopped = tmp_path / "stopped"

@@ -249,6 +249,7 @@ def test_other_processes_than_the_first_write_nothing(tmp_path, monkeypatch):
     assert not (tmp_path / "results.json").exists()
 
 
+@pytest.mark.weekly
 def test_it_learns_to_reverse_strings(tmp_path):
     """A small model, a few seconds: 99% of unseen strings exactly right."""
     splits = {

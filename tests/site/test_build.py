@@ -17,6 +17,7 @@ from jupyter_cache import get_cache
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tools import book_execution, book_extension, build_book, inputs
+from tools.notebooks import find
 
 
 @pytest.fixture
@@ -85,6 +86,26 @@ def test_a_failed_build_leaves_the_last_good_site(
     assert "NOT built" in capsys.readouterr().out
     assert (workshop / "_build/html/index.html").read_text() == "good"
     assert not build_book.is_current()
+
+
+@pytest.mark.parametrize("read_before", [True, False])
+def test_what_an_earlier_build_has_read_fails_no_build(
+    monkeypatch: pytest.MonkeyPatch, workshop: Path, read_before: bool
+) -> None:
+    """As a label does that has moved from one page to another."""
+    remembered, calls = workshop / ".doctrees", []
+    if read_before:
+        remembered.mkdir()
+
+    def jupyter_book(*_: str) -> int:
+        calls.append(remembered.exists())
+        (workshop / "staged").mkdir()
+        (workshop / "staged" / "index.html").write_text("good")
+        return 1 if remembered.exists() or not read_before else 0
+
+    monkeypatch.setattr(build_book, "jupyter_book", jupyter_book)
+    assert build_book.build() == (0 if read_before else 1)
+    assert calls == ([True, False] if read_before else [False])
 
 
 def test_a_page_that_left_the_book_leaves_the_site(
@@ -181,32 +202,41 @@ def test_a_hint_of_a_check_lets_no_chapter_run_again(tmp_path: Path) -> None:
 
 
 def test_no_chapter_imports_the_checks() -> None:
-    for chapter in (inputs.ROOT / "book").glob("*.ipynb"):
+    for chapter in find([inputs.ROOT / "book"]):
         for cell in nbformat.read(chapter, as_version=4).cells:
             if cell.cell_type == "code":
-                assert "transformer_ref.checks" not in cell.source, f"{chapter.name}: {cell.id}"
+                assert "transformer_ref.checks" not in cell.source, f"{chapter}: {cell.id}"
 
 
 def test_chapters_are_executed_ahead_and_kept(tmp_path: Path) -> None:
     """One that fails is not kept: myst-nb then tells what is wrong with it."""
-    sources = {"book/works": "print(6 * 7)", "book/fails": "1 / 0", "solutions/not": "print(1)"}
+    sources = {
+        "book/works": "print(6 * 7)",
+        "book/closer/works": "from pathlib import Path; print(Path.cwd().name)",
+        "book/fails": "1 / 0",
+        "solutions/not": "print(1)",
+    }
     for name, source in sources.items():
         path = tmp_path / f"{name}.ipynb"
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(new_notebook(cells=[new_code_cell(source)]), path)
     settings = SimpleNamespace(nb_execution_cache_path=str(tmp_path), nb_execution_timeout=60)
     app: Any = SimpleNamespace(config=settings)
     env: Any = SimpleNamespace(doc2path=lambda name: f"{tmp_path}/{name}.ipynb")
     book_execution.execute_ahead(app, env, list(sources))
-    kept = get_cache(str(tmp_path)).list_cache_records()
-    assert [Path(record.uri).stem for record in kept] == ["works"]
-    chapter = nbformat.read(tmp_path / "book/works.ipynb", as_version=4)
-    _, merged = get_cache(str(tmp_path)).merge_match_into_notebook(chapter)
-    assert merged.cells[0].outputs[0].text == "42\n"
+    kept = {
+        Path(record.uri).relative_to(tmp_path).as_posix(): record
+        for record in get_cache(str(tmp_path)).list_cache_records()
+    }
+    assert sorted(kept) == ["book/closer/works.ipynb", "book/works.ipynb"]
+    for name, printed in (("book/works", "42\n"), ("book/closer/works", "closer\n")):
+        page = nbformat.read(tmp_path / f"{name}.ipynb", as_version=4)
+        _, merged = get_cache(str(tmp_path)).merge_match_into_notebook(page)
+        assert merged.cells[0].outputs[0].text == printed
 
     book_execution.execute_ahead(app, env, ["book/works"])
-    (record,) = get_cache(str(tmp_path)).list_cache_records()
-    assert (record.pk, record.created) == (kept[0].pk, kept[0].created)
+    again = {record.pk: record.created for record in get_cache(str(tmp_path)).list_cache_records()}
+    assert again == {record.pk: record.created for record in kept.values()}
 
 
 @pytest.fixture

@@ -128,5 +128,19 @@ def test_there_is_a_favicon(name: str) -> None:
     assert (SITE / name).parent.joinpath(str(icon["href"])).resolve().is_file()
 
 
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("name", WRITTEN)
+def test_no_id_of_a_schematic_stands_twice(name: str) -> None:
+    names = [str(tag["id"]) for tag in parse(SITE / name).find_all(id=True)]
+    drawn = [str(tag["id"]) for tag in parse(SITE / name).select("svg.drawing [id]")]
+    assert [text for text in drawn if names.count(text) > 1] == []
+
+
 def test_mathjax_stands_beside_its_licence(site: Path) -> None:
     assert "Apache License" in (site / "_static/mathjax/LICENSE").read_text(encoding="utf-8")
+
+
+def test_the_font_of_headings_stands_beside_its_licence(site: Path) -> None:
+    folder = site / "_static/fonts"
+    assert "SIL OPEN FONT LICENSE" in (folder / "LICENSE").read_text(encoding="utf-8")
+    assert sum(font.stat().st_size for font in folder.glob("*.woff2")) < 60_000

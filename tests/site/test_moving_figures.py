@@ -17,7 +17,7 @@ from transformer_ref.decoding import beam_search
 from transformer_ref.positions import frequencies, shift_matrix, sinusoidal_encoding
 
 PAGE = "book/positions.html"
-SEARCH_PAGE = "book/decoding.html"
+SEARCH_PAGE = "book/closer/decoding.html"
 EACH_PAGE = pytest.mark.parametrize("page_name", [PAGE, SEARCH_PAGE])
 SLIDERS = ("Position pos", "Offset k", "Pair i, from fast to slow", "Dimension D")
 PICTURES = (".moving-clock", ".moving-waves", ".moving-strips", ".moving-words")
@@ -168,7 +168,7 @@ def test_without_javascript_there_are_words(browser: Browser, address: str, page
     context.close()
 
 
-# ---- the search in the chapter on decoding -------------------------------------------------------
+# ---- the search in the closer look at decoding ---------------------------------------------------
 
 SEARCH_PICTURES = (".moving-tree", ".moving-looks", ".moving-next", ".moving-words")
 SHOWN = "Beginning shown, best first"
@@ -182,7 +182,7 @@ def speller() -> Speller:
 
 @pytest.fixture
 def search(tab: Page, address: str) -> Locator:
-    """Open the chapter on decoding and return its figure."""
+    """Open the closer look at decoding and return its figure."""
     tab.goto(f"{address}/{SEARCH_PAGE}")
     return tab.locator("figure.moving-figure")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.site.conftest import MODES
+from tests.site.conftest import MODES, is_alike
 from tools.build_book import SITE
 
 pytestmark = pytest.mark.browser
@@ -18,14 +18,34 @@ PAGES = sorted(
     for path in SITE.rglob("*.html")
     if "_static" not in path.parts and path != SITE / "index.html"
 ) or ["book/index.html"]
-# The listings of the package's source differ in nothing but their text: one look at each is enough.
-LISTING = "_modules/transformer_ref/"
-LOOKS = [(name, mode) for name in PAGES for mode in MODES if mode == "phone" or LISTING not in name]
-EVERY_PAGE = pytest.mark.parametrize("name", [name for name in PAGES if LISTING not in name])
+# The listings of the package's source differ in nothing but their text: one is looked at in every
+# way, and the others once.
+LISTINGS = {name for name in PAGES if name.startswith("_modules/transformer_ref/")}
+LISTINGS.discard("_modules/transformer_ref/attention.html")
+
+
+def together(name: str):
+    """Return a test's page, which the process visits that has visited it before."""
+    return pytest.param(name, marks=pytest.mark.xdist_group(name))
+
+
+def how(name: str, mode: str):
+    """Return a page and a way of looking at it; some are looked at once a week only."""
+    weekly = mode == "desktop-dark" and is_alike(name)
+    marks = [pytest.mark.weekly] if weekly else []
+    return pytest.param(name, mode, marks=[pytest.mark.xdist_group(name), *marks])
+
+
+LOOKS = [
+    how(name, mode) for name in PAGES for mode in MODES if mode == "phone" or name not in LISTINGS
+]
+EVERY_PAGE = pytest.mark.parametrize("name", [together(n) for n in PAGES if n not in LISTINGS])
 EVERY_LOOK = pytest.mark.parametrize(("name", "mode"), LOOKS)
 
 # Lines on the console that are known and harmless, with their reason. None is left.
 ALLOWED_CONSOLE: frozenset[str] = frozenset()
+# Schematics, by their alt text, that scroll sideways because no layout of them is narrow enough.
+ALLOWED_SCROLLING: frozenset[str] = frozenset()
 # Breaches of axe's rules that stay, with their reason. None is left.
 ALLOWED_VIOLATIONS: frozenset[str] = frozenset()
 
@@ -71,9 +91,19 @@ def test_images_are_there_and_described(visit: Any, name: str) -> None:
         assert image["alt"].strip() or not image["inArticle"], image["source"]
 
 
+@EVERY_LOOK
+def test_schematics_are_read_as_a_whole(visit: Any, name: str, mode: str) -> None:
+    for drawing in visit(name, mode).found["drawings"]:
+        assert drawing["alt"].strip()
+        assert drawing["text"] > 10.9, drawing["alt"]
+        fits = drawing["shown"] <= drawing["room"] + 0.5
+        assert fits or drawing["alt"] in ALLOWED_SCROLLING, drawing["alt"]
+
+
 @EVERY_PAGE
 def test_figures_keep_a_light_card_on_a_dark_page(visit: Any, name: str) -> None:
-    for image in visit(name, "desktop-dark").found["images"]:
+    figures = [i for i in visit(name, "desktop-light").found["images"] if i["isFigure"]]
+    for image in visit(name, "desktop-dark").found["images"] if figures else []:
         if image["isFigure"]:
             assert image["background"] == "rgb(255, 255, 255)", image["source"]
 

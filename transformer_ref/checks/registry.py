@@ -7,15 +7,17 @@ import importlib
 from transformer_ref.checks.task import Task
 
 SLUGS = (
+    "sequences",
     "tokenizers",
     "embeddings",
-    "positions",
     "attention",
+    "positions",
     "masking",
     "blocks",
     "training",
     "decoding",
     "gpt",
+    "depth",
 )
 
 

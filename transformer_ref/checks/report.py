@@ -190,13 +190,12 @@ def main() -> int:
         choices=SLUGS,
         help="measure this assignment only; may be repeated",
     )
-    parser.add_argument("--details", action="store_true", help="also print what went wrong")
     options = parser.parse_args()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     figures = [each for slug in options.slug or SLUGS for each in measure(slug, seeds)]
     print(as_table(figures))
-    if options.details:
-        print("\n".join(line for each in figures for line in each.details))
+    for each in figures:
+        print("\n".join(each.details), end="\n" if each.details else "")
     good = all(
         not each.false_accepts and not each.false_rejects and each.hint_accuracy >= 0.9
         for each in figures

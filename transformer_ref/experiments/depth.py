@@ -1,6 +1,6 @@
 """Finding what followed, with one layer and with several; what layers hold and what they cost.
 
-The chapter trains models of one, two and three layers for seconds, on a task of two steps.
+The chapter does the two steps by hand, and trains models of one and two layers for seconds.
 ``make depth`` has more seeds, more time and width for the single layer, and a task that takes a
 step more. About six minutes on one core.
 """
@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_ref.applications.g2p import Speller, make_examples
-from transformer_ref.attention import record_attention
+from transformer_ref.attention import record_attention, scaled_dot_product_attention
 from transformer_ref.batching import Example, pad_batch
 from transformer_ref.data import load_cmudict
 from transformer_ref.experiments.results import write_results
@@ -37,6 +37,51 @@ STEPS_FOR_TWO, STEPS_ALONE = 600, 1500
 BATCH, PEAK, WARM_UP = 64, 0.006, 20
 
 COST_LENGTH, COST_SYMBOLS = 128, 64
+
+# The example by hand: a start, which is no letter, and four letters; the last "a" asks.
+TOKENS, LETTERS = ("\N{BULLET}", "a", "k", "b", "a"), ("a", "b", "k")
+SHARP = 20.0  # so large that a softmax gives nearly all to one key
+
+
+def by_hand() -> dict[str, Tensor]:
+    """Return each step of a previous-token head and an induction head, set by hand.
+
+    Returns:
+        letters (5, 3) and places (5, 5), what a token knows at first; look_back (5, 5), which turns
+        a place into its query; of layer 0 back_products and back_weights (5, 5), before (5, 3);
+        of layer 1 products and weights (5, 5), found (5, 3).
+    """
+    letters = torch.tensor([[float(token == letter) for letter in LETTERS] for token in TOKENS])
+    places, causal = torch.eye(len(TOKENS)), causal_mask(len(TOKENS))[0, 0]
+    look_back = SHARP * torch.diag(torch.ones(len(TOKENS) - 1), -1)
+    back = places @ look_back
+    before, back_weights = scaled_dot_product_attention(back, places, letters, causal)
+    found, weights = scaled_dot_product_attention(SHARP * letters, before, letters, causal)
+    return {
+        "letters": letters, "places": places, "look_back": look_back,
+        "back_products": back @ places.T, "back_weights": back_weights, "before": before,
+        "products": SHARP * letters @ before.T, "weights": weights, "found": found,
+    }  # fmt: skip
+
+
+def reach(kernel_size: int, num_layers: int, dilation: int = 1) -> list[set[int]]:
+    """Follow one output back through convolutions.
+
+    Args:
+        kernel_size: an odd number of places, the middle one the output's own.
+        num_layers: all alike, with stride 1.
+        dilation: places from one of them to the next.
+
+    Returns:
+        The places that reach the output at place 0: itself, and then before each layer, from the
+        last one to the first.
+    """
+    half = kernel_size // 2
+    steps = range(-half * dilation, half * dilation + 1, dilation)
+    seen = [{0}]
+    for _ in range(num_layers):
+        seen.append({place + step for place in seen[-1] for step in steps})
+    return seen
 
 
 def recall_batch(count: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -71,6 +116,12 @@ def share_right(logits: Tensor, labels: Tensor) -> float:
     return (logits.argmax(dim=-1) == labels)[asked].float().mean().item()
 
 
+def share_by_guessing(ids: Tensor, labels: Tensor) -> float:
+    """What naming any earlier symbol gets right: ids and labels (B, LENGTH)."""
+    guess = (torch.rand(ids.shape) * torch.arange(LENGTH)).long()
+    return (ids.gather(1, guess) == labels)[labels != NOT_ASKED].float().mean().item()
+
+
 def new_reader(num_layers: int, d_model: int = 48, outputs: int = SYMBOLS) -> GPT:
     """A small GPT of one head a layer; larger first embeddings shorten the waiting."""
     sizes: dict[str, Any] = {"d_model": d_model, "d_ff": d_model, "max_len": LENGTH, "num_heads": 1}
@@ -103,6 +154,13 @@ def train_reader(
         optimizer.step()
         shares.append(share_right(logits, labels))
     return model, torch.tensor(shares).view(-1, 10).mean(dim=1)
+
+
+def maps_of(model: GPT, ids: Tensor) -> list[Tensor]:
+    """Return the attention weights (B, T, T) of each layer of a reader, for ids (B, T)."""
+    with torch.inference_mode(), record_attention(model) as recorded:
+        model(ids)
+    return [weights[:, 0] for weights in recorded.values()]  # its only head
 
 
 def share_without(model: GPT, layer: int, forbidden: Tensor, ids: Tensor, labels: Tensor) -> float:

@@ -1,4 +1,4 @@
-"""What waits in a chain, how much of a gradient arrives, how much fits into one vector.
+"""What the chapter on sequences does by hand; waiting, gradients, and how much a vector holds.
 
 ``make sequences`` trains the copying models of the chapter for longer, on longer strings and with
 larger vectors, to see what that helps. About five minutes on one core.
@@ -28,6 +28,99 @@ STEPS = (500, 1000, 2000, 4000, 8000)
 
 SIZE = 64  # features of the layers that are compared by their gradients
 RECALL_LETTERS = 8
+
+# The example by hand: the vectors of three letters, a recurrent network of two features that reads
+# "not", and the state of a decoder that compares itself with each of its states.
+VECTORS = {"n": (1.0, 0.0), "o": (0.0, 1.0), "t": (1.0, 1.0)}
+W = ((1.0, 0.0), (-1.0, 1.0))
+U = ((0.0, -1.0), (1.0, 0.0))
+B = (0.0, -0.5)
+DECODER_STATE = (1.0, 0.0)
+W_A = ((0.0, 1.0), (1.0, 0.0))
+U_A = ((-2.0, 0.0), (0.0, -2.0))
+V_A = (1.0, 1.0)
+
+
+def recurrent_step(x: Tensor, state: Tensor, w: Tensor, u: Tensor, b: Tensor) -> Tensor:
+    """Return the next state of a recurrent network.
+
+    Args:
+        x: (..., D), the vector of the next token.
+        state: (..., N), the state before.
+        w: (D, N), times the token.
+        u: (N, N), times the state.
+        b: (N,), added.
+
+    Returns:
+        (..., N), of x's dtype.
+
+    Source: Elman 1990.
+    """
+    return torch.tanh(x @ w + state @ u + b)
+
+
+def unroll(x: Tensor, w: Tensor, u: Tensor, b: Tensor) -> Tensor:
+    """Read a sequence from a state of zeros; return the state after each token.
+
+    Args:
+        x: (T, D), the vectors of the tokens.
+        w: (D, N), times a token.
+        u: (N, N), times a state.
+        b: (N,), added.
+
+    Returns:
+        (T, N), of x's dtype.
+    """
+    state, states = x.new_zeros(u.shape[0]), []
+    for row in x:
+        state = recurrent_step(row, state, w, u, b)
+        states.append(state)
+    return torch.stack(states)
+
+
+def additive_scores(
+    decoder_state: Tensor, states: Tensor, w_a: Tensor, u_a: Tensor, v_a: Tensor
+) -> Tensor:
+    """Score how well each state of an encoder fits the state of a decoder.
+
+    Args:
+        decoder_state: (N,).
+        states: (S, N), of the encoder.
+        w_a: (N, A), times the decoder's state.
+        u_a: (N, A), times each of the encoder's.
+        v_a: (A,).
+
+    Returns:
+        (S,), of the dtype of the states.
+
+    Source: Bahdanau et al. 2015, appendix A.1.2.
+    """
+    return torch.tanh(decoder_state @ w_a + states @ u_a) @ v_a
+
+
+def by_hand() -> dict[str, Tensor]:
+    """Return each step of the example, as the drawings show them.
+
+    Returns:
+        W, U, W_a, U_a (2, 2) and b, v_a, s (2,); for "not" the tokens X, the products XW and HU,
+        their sums with b, and the states (3, 2); for "ton" its states (3, 2). Of the additive
+        score the products asked (2,) and compared, their sums_a and tanh_a (3, 2); then scores and
+        weights (3,) and context (2,).
+    """
+    w, u, b, s, w_a, u_a, v_a = map(torch.tensor, (W, U, B, DECODER_STATE, W_A, U_A, V_A))
+    x = torch.tensor([VECTORS[letter] for letter in "not"])
+    states = unroll(x, w, u, b)
+    before = torch.cat([torch.zeros(1, 2), states[:-1]])
+    sums_a = s @ w_a + states @ u_a
+    scores = additive_scores(s, states, w_a, u_a, v_a)
+    weights = scores.softmax(dim=-1)
+    return {
+        "W": w, "U": u, "b": b, "s": s, "W_a": w_a, "U_a": u_a, "v_a": v_a, "X": x,
+        "XW": x @ w, "HU": before @ u, "sums": x @ w + before @ u + b, "states": states,
+        "ton": unroll(x.flip(0), w, u, b), "asked": s @ w_a, "compared": states @ u_a,
+        "sums_a": sums_a, "tanh_a": sums_a.tanh(), "scores": scores, "weights": weights,
+        "context": weights @ states,
+    }  # fmt: skip
 
 
 def products_on_the_way(output: Tensor, pick: Callable[[Iterable[int]], int] = max) -> int:

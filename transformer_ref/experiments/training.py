@@ -2,15 +2,19 @@
 
 The chapter on training shows the curves of these runs and has the reader guess what is wrong.
 About seven minutes on one core.
+Its two examples by hand, the loss of a short word and three steps of Adam, and the landmarks of
+its curves are here too, for its drawings and its pages.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, product
+from itertools import islice, pairwise, product
 from typing import Any
 
 import torch
@@ -36,6 +40,89 @@ DEV_WORDS = slice(None, None, 4)
 
 NORMS, WARM_UPS, SEEDS = ("post", "pre"), (1, 100), (0, 1, 2)
 WARM_UP_LAYERS, PEAK = 4, 0.004
+
+# The examples by hand. Loss: what a model might say of "nigh", a row for each position.
+TOKENS = ("<pad>", "<eos>", "N", "AY")
+LABELS = (2, 3, 1, 0)
+PROBABILITIES = (
+    (0.05, 0.15, 0.50, 0.30),
+    (0.05, 0.20, 0.50, 0.25),
+    (0.05, 0.80, 0.05, 0.10),
+    (0.05, 0.75, 0.10, 0.10),
+)
+# Adam: the gradients of one weight in three steps.
+GRADIENTS = (4.0, 2.0, -4.0)
+BETAS, ADAM_RATE, FIRST_WEIGHT = (0.9, 0.98), 0.1, 1.0
+
+
+def loss_by_hand() -> dict[str, Tensor]:
+    """Return the example of the loss, as its drawing shows it.
+
+    Returns:
+        probabilities (4, 4); labels (4,) int64; costs (4,), padding included; loss and
+        perplexity, scalars, over the three labels that are not padding.
+    """
+    probabilities, labels = torch.tensor(PROBABILITIES), torch.tensor(LABELS)
+    costs = F.nll_loss(probabilities.log(), labels, reduction="none")
+    loss = F.nll_loss(probabilities.log(), labels, ignore_index=0)
+    return {
+        "probabilities": probabilities, "labels": labels, "costs": costs,
+        "loss": loss, "perplexity": loss.exp(),
+    }  # fmt: skip
+
+
+def adam_by_hand() -> list[dict[str, float]]:
+    """Return three steps of Adam on one weight, as their drawing shows them.
+
+    Returns:
+        For each step the gradient, the two running means m and v, both corrected, the step
+        before it is multiplied by the learning rate, and the weight after it.
+
+    Source: Kingma and Ba 2015, algorithm 1.
+    """
+    (first, second), m, v, weight = BETAS, 0.0, 0.0, FIRST_WEIGHT
+    rows = []
+    for number, gradient in enumerate(GRADIENTS, start=1):
+        m = first * m + (1 - first) * gradient
+        v = second * v + (1 - second) * gradient**2
+        m_corrected, v_corrected = m / (1 - first**number), v / (1 - second**number)
+        step = m_corrected / math.sqrt(v_corrected)
+        weight -= ADAM_RATE * step
+        rows.append({
+            "gradient": gradient, "m": m, "v": v, "m_corrected": m_corrected,
+            "v_corrected": v_corrected, "step": step, "weight": weight,
+        })  # fmt: skip
+    return rows
+
+
+def landmarks(examples: Sequence[Example]) -> dict[str, float]:
+    """Return what models pay that know little, in nats a token.
+
+    Args:
+        examples: source and target ids, begin and end included.
+
+    Returns:
+        "nothing": ln V; "the frequencies": the entropy of the tokens; "the phoneme before":
+        their entropy given the token before.
+    """
+    targets = [target for _, target in examples]
+    pairs = Counter(pair for target in targets for pair in pairwise(target))
+    singles: Counter[int] = Counter()
+    befores: Counter[int] = Counter()
+    for (before, token), count in pairs.items():
+        befores[before] += count
+        singles[token] += count
+    return {
+        "nothing": math.log(MODEL_CONFIG.tgt_vocab_size),
+        "the frequencies": _entropy(singles),
+        "the phoneme before": _entropy(pairs) - _entropy(befores),
+    }
+
+
+def _entropy(counts: Counter[Any]) -> float:
+    """The entropy of what was counted, in nats."""
+    total = counts.total()
+    return -sum(count / total * math.log(count / total) for count in counts.values())
 
 
 def new_model(fault: str | None = None) -> Transformer:

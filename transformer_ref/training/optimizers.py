@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -38,12 +40,65 @@ def make_optimizers(
     ]
     if hidden:
         optimizers.append(
-            torch.optim.Muon(hidden, lr=config.muon_learning_rate, weight_decay=config.weight_decay)
+            Muon(hidden, lr=config.muon_learning_rate, weight_decay=config.weight_decay)
         )
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["peak"] = group["lr"]
     return optimizers
+
+
+class Muon(torch.optim.Muon):
+    """torch's Muon, which takes its steps in the dtype of the weights.
+
+    torch's own rounds every update to bfloat16, which takes a processor without instructions for
+    it a hundred times as long: most of the time of a run of the speller.
+    """
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """Take one step; `closure`, if given, computes the loss again, which is returned."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for weight in group["params"]:
+                if weight.grad is None:
+                    continue
+                state, momentum = self.state[weight], group["momentum"]
+                if "momentum_buffer" not in state:
+                    state["momentum_buffer"] = torch.zeros_like(weight.grad)
+                mean = state["momentum_buffer"].lerp_(weight.grad, 1 - momentum)
+                update = orthogonal(weight.grad.lerp(mean, momentum))
+                rows, columns = weight.shape
+                weight.mul_(1 - group["lr"] * group["weight_decay"])
+                weight.add_(update, alpha=-group["lr"] * math.sqrt(max(1, rows / columns)))
+        return loss
+
+
+def orthogonal(matrix: Tensor) -> Tensor:
+    """Bring all singular values of a matrix near one, and keep its singular vectors.
+
+    Five steps of ``a x + b x^3 + c x^5`` on the singular values, which take any of 0.01 to 1 to
+    between 0.6 and 1.3.
+
+    Args:
+        matrix: (M, N) of a floating dtype.
+
+    Returns:
+        (M, N), same dtype.
+
+    Source: Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks", which
+    has the three numbers.
+    """
+    a, b, c = 3.4445, -4.7750, 2.0315
+    turned = matrix.mT if len(matrix) > matrix.shape[1] else matrix
+    turned = turned / turned.norm().clamp(min=1e-7)
+    for _ in range(5):
+        gram = turned @ turned.mT
+        turned = a * turned + (b * gram + c * gram @ gram) @ turned
+    return turned.mT if len(matrix) > matrix.shape[1] else turned
 
 
 def hidden_matrices(model: nn.Module) -> list[Tensor]:

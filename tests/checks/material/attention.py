@@ -9,6 +9,7 @@ They are written apart from the checks, in the ways in which people write attent
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 
@@ -1206,6 +1207,467 @@ def w_bug_single(query, key, value, num_heads, mask=None):
 
 
 # =============================================================================================
+# damage_by_head
+# =============================================================================================
+
+
+def _found(module, x):
+    """(B, T, H, K): what the heads find, by einsum."""
+    q, k, v = (
+        layer(x).unflatten(-1, (module.num_heads, -1))
+        for layer in (module.q_proj, module.k_proj, module.v_proj)
+    )
+    scores = torch.einsum("bthk,bshk->bhts", q, k) / q.shape[-1] ** 0.5
+    return torch.einsum("bhts,bshk->bthk", scores.softmax(-1), v)
+
+
+def _mse(one, other):
+    return ((one - other) ** 2).mean()
+
+
+def damage_masked(module, x):
+    found = _found(module, x)
+    speaking = 1 - torch.eye(module.num_heads, dtype=x.dtype)[:, None, None, :, None]
+    outputs = module.out_proj((found * speaking).flatten(-2))
+    return (outputs - module(x, x, x)).pow(2).flatten(1).mean(1)
+
+
+def damage_hooks(module, x):
+    with torch.no_grad():
+        whole, size, result = module(x, x, x), x.shape[-1] // module.num_heads, []
+        for h in range(module.num_heads):
+
+            def silence(layer, args, h=h):
+                joined = args[0].clone()
+                joined[..., h * size : (h + 1) * size] = 0
+                return (joined,)
+
+            handle = module.out_proj.register_forward_pre_hook(silence)
+            result.append(F.mse_loss(module(x, x, x), whole))
+            handle.remove()
+    return torch.stack(result)
+
+
+def damage_columns(module, x):
+    """What a head adds to the output is what is missing without it."""
+    found = _found(module, x)
+    columns = module.out_proj.weight.unflatten(-1, (module.num_heads, -1))
+    return torch.einsum("bthk,dhk->hbtd", found, columns).square().mean(dim=(1, 2, 3))
+
+
+def damage_weights(module, x):
+    size = x.shape[-1] // module.num_heads
+    weight = module.out_proj.weight
+    whole, kept, result = module(x, x, x), weight.detach().clone(), []
+    with torch.no_grad():
+        for h in range(module.num_heads):
+            weight[:, h * size : (h + 1) * size] = 0.0
+            result.append(_mse(module(x, x, x), whole).item())
+            weight.copy_(kept)
+    return torch.tensor(result)
+
+
+def damage_copied_module(module, x):
+    print("copies")
+    damage = torch.zeros(module.num_heads)
+    for h in range(module.num_heads):
+        other = copy.deepcopy(module)
+        part = other.v_proj.weight.data.chunk(module.num_heads)[h]
+        part.zero_()
+        other.v_proj.bias.data.chunk(module.num_heads)[h].zero_()
+        damage[h] = _mse(other(x, x, x), module(x, x, x)).detach()
+    return damage
+
+
+def damage_double(module, x):
+    other = copy.deepcopy(module).double()
+    return damage_masked(other, x.double())
+
+
+def damage_reference_pieces(module, x):
+    q = tr.split_heads(module.q_proj(x), module.num_heads)
+    k = tr.split_heads(module.k_proj(x), module.num_heads)
+    v = tr.split_heads(module.v_proj(x), module.num_heads)
+    heads = F.scaled_dot_product_attention(q, k, v)
+    whole = module.out_proj(tr.merge_heads(heads))
+    result = []
+    for h in range(module.num_heads):
+        others = [torch.zeros_like(y) if i == h else y for i, y in enumerate(heads.unbind(1))]
+        result.append(_mse(module.out_proj(torch.cat(others, -1)), whole))
+    return torch.stack(result)
+
+
+def _damage(module, x, silence=None, output=None, size=_mse):
+    """A right one in parts that a wrong one overrides; `silence` gets (B, T, D) and the head."""
+    joined = _found(module, x).flatten(-2)
+    K = x.shape[-1] // module.num_heads
+    output = output or module.out_proj
+
+    def silent(joined, h):
+        joined = joined.clone()
+        joined[..., h * K : h * K + K] = 0
+        return joined
+
+    silence = silence or silent
+    whole = module.out_proj(joined)
+    return torch.stack([size(output(silence(joined, h)), whole) for h in range(module.num_heads)])
+
+
+def _damage_of_changed(change_it):
+    """Wrong: another module or input is measured; `change_it(copy, x, part of the head)`."""
+
+    def damage(module, x):
+        result, K = [], x.shape[-1] // module.num_heads
+        for h in range(module.num_heads):
+            other, y = copy.deepcopy(module), x.clone()
+            with torch.no_grad():
+                change_it(other, y, slice(h * K, h * K + K))
+            result.append(_mse(other(y, y, y), module(x, x, x)))
+        return torch.stack(result)
+
+    return damage
+
+
+def _q_output(module, x, part):
+    module.q_proj.weight[part] = 0
+    module.q_proj.bias[part] = 0
+
+
+def _k_output(module, x, part):
+    module.k_proj.weight[part] = 0
+    module.k_proj.bias[part] = 0
+
+
+def _q_rows(module, x, part):
+    module.q_proj.weight[part] = 0
+
+
+def _q_columns(module, x, part):
+    module.q_proj.weight[:, part] = 0
+
+
+def _v_columns(module, x, part):
+    module.v_proj.weight[:, part] = 0
+
+
+def _x_slice(module, x, part):
+    x[..., part] = 0
+
+
+def _v_rows(module, x, part):
+    module.v_proj.weight[part] = 0
+
+
+def _out_rows(module, x, part):
+    module.out_proj.weight[part] = 0
+
+
+def _out_rows_and_bias(module, x, part):
+    module.out_proj.weight[part] = 0
+    module.out_proj.bias[part] = 0
+
+
+def w_damage_tokens(module, x):
+    K = x.shape[-1] // module.num_heads
+
+    def silence(joined, h):
+        rows = torch.arange(joined.shape[1])[:, None]
+        return joined * ~((rows >= h * K) & (rows < h * K + K))
+
+    return _damage(module, x, silence)
+
+
+def w_damage_axis(module, x):
+    heads = _found(module, x).transpose(1, 2)
+    result = []
+    for h in range(module.num_heads):
+        less = heads.clone()
+        less[:, :, h] *= 0
+        result.append(_mse(module.out_proj(tr.merge_heads(less)), module(x, x, x)))
+    return torch.stack(result)
+
+
+def w_damage_batch(module, x):
+    def silence(joined, h):
+        joined = joined.clone()
+        joined[h].zero_()
+        return joined
+
+    return _damage(module, x, silence)
+
+
+def w_damage_interleaved(module, x):
+    turn = torch.arange(x.shape[-1]) % module.num_heads
+    return _damage(module, x, lambda joined, h: joined * (turn != h))
+
+
+def w_damage_one_feature(module, x):
+    place = torch.arange(x.shape[-1])
+    return _damage(module, x, lambda joined, h: joined * (place != h))
+
+
+def w_damage_others(module, x):
+    owner = torch.arange(x.shape[-1]) // (x.shape[-1] // module.num_heads)
+    return _damage(module, x, lambda joined, h: joined * (owner == h))
+
+
+def w_damage_for_good(module, x):
+    K = x.shape[-1] // module.num_heads
+
+    def silence(joined, h):
+        return joined.index_fill(-1, torch.arange(h * K + K), 0.0)
+
+    return _damage(module, x, silence)
+
+
+def w_damage_weights(module, x):
+    K = x.shape[-1] // module.num_heads
+    with torch.no_grad():
+        whole, result = module(x, x, x), []
+        for h in range(module.num_heads):
+            module.out_proj.weight[:, h * K : h * K + K] = 0
+            result.append(_mse(module(x, x, x), whole))
+    return torch.stack(result)
+
+
+def w_damage_weights_after(module, x):
+    """Each round puts back what the one before has taken, and nobody what the last has."""
+    K, whole, result = x.shape[-1] // module.num_heads, module(x, x, x), []
+    weight = copy.deepcopy(module.out_proj.weight.data)
+    for h in range(module.num_heads):
+        module.out_proj.weight.data = weight.clone()
+        module.out_proj.weight.data[:, K * h : K * h + K] = 0
+        result.append(_mse(module(x, x, x), whole).item())
+    return torch.tensor(result)
+
+
+def _hooked(remove):
+    def damage(module, x):
+        whole, K, result = module(x, x, x), x.shape[-1] // module.num_heads, []
+        handles = []
+        for h in range(module.num_heads):
+
+            def silence(layer, args, start=h * K):
+                part = torch.arange(args[0].shape[-1])
+                return args[0] * ~((part >= start) & (part < start + K))
+
+            remove(handles)
+            handles.append(module.out_proj.register_forward_pre_hook(silence))
+            result.append(_mse(module(x, x, x), whole))
+        return torch.stack(result)
+
+    return damage
+
+
+def _remove_last(handles):
+    if handles:
+        handles[-1].remove()
+
+
+def w_damage_no_bias(module, x):
+    return _damage(module, x, output=lambda joined: F.linear(joined, module.out_proj.weight))
+
+
+def w_damage_joined(module, x):
+    return _found(module, x).square().mean(dim=(0, 1, 3)) / module.num_heads
+
+
+def w_damage_rest(module, x):
+    return _damage(module, x, size=lambda rest, whole: rest.pow(2).mean())
+
+
+def w_damage_relative(module, x):
+    return damage_masked(module, x) / module(x, x, x).pow(2).mean()
+
+
+def w_damage_shares(module, x):
+    return F.normalize(damage_masked(module, x), p=1, dim=0)
+
+
+def _sized(size):
+    def damage(module, x):
+        return _damage(module, x, size=lambda one, other: size(one - other))
+
+    return damage
+
+
+def m_damage_reversed(module, x):
+    return damage_columns(module, x).flip(0)
+
+
+def m_damage_first_sequence(module, x):
+    return damage_columns(module, x[:1]) if len(x) > 1 else damage_columns(module, 0.9 * x)
+
+
+def m_damage_by_chance(module, x):
+    return (torch.rand(()) + 1) * damage_columns(module, x)
+
+
+def m_damage_median(module, x):
+    return _damage(module, x, size=lambda one, other: (one - other).square().median())
+
+
+def m_damage_half(module, x):
+    return damage_columns(module, x) / 2
+
+
+def m_damage_largest(module, x):
+    return _damage(module, x, size=lambda one, other: (one - other).square().amax())
+
+
+def m_damage_fourth_power(module, x):
+    return _damage(module, x, size=lambda one, other: (one - other).pow(4).mean())
+
+
+def m_damage_swapped_with_mean(module, x):
+    """The head is replaced by what it finds on average, as some papers do it."""
+
+    def silence(joined, h):
+        K = x.shape[-1] // module.num_heads
+        joined = joined.clone()
+        part = joined[..., h * K : h * K + K]
+        part.copy_(part.mean(dim=(0, 1), keepdim=True).expand_as(part) * 0.5)
+        return joined
+
+    return _damage(module, x, silence)
+
+
+# =============================================================================================
+# redundant_heads
+# =============================================================================================
+
+
+def _pairs(module):
+    return [(a, b) for b in range(module.num_heads) for a in range(b)]
+
+
+def _writes(module, x):
+    """(H, B, T, D): what each head adds to the output."""
+    columns = module.out_proj.weight.unflatten(-1, (module.num_heads, -1))
+    return torch.einsum("bthk,dhk->hbtd", _found(module, x), columns).detach()
+
+
+def pair_by_products(module, x):
+    """The square of a sum, from the products of all heads with each other."""
+    flat = _writes(module, x).flatten(1)
+    gram = flat @ flat.T
+    best = min(_pairs(module), key=lambda p: gram[p[0], p[0]] + gram[p[1], p[1]] + 2 * gram[p])
+    return [best[0], best[1]]
+
+
+def pair_tuple(module, x):
+    writes = _writes(module, x)
+    return min(_pairs(module), key=lambda p: (writes[p[0]] + writes[p[1]]).norm().item())
+
+
+def pair_loops(module, x):
+    least, best = float("inf"), None
+    K = x.shape[-1] // module.num_heads
+    joined = _found(module, x).flatten(-2)
+    for a in range(module.num_heads):
+        for b in range(a + 1, module.num_heads):
+            rest = joined.clone()
+            for h in (a, b):
+                rest[..., h * K : (h + 1) * K] = 0
+            damage = _mse(module.out_proj(rest), module(x, x, x))
+            if damage < least:
+                least, best = damage.item(), [a, b]
+    return best
+
+
+def pair_hooks(module, x):
+    K, damage = x.shape[-1] // module.num_heads, {}
+    whole = module(x, x, x)
+    for pair in _pairs(module):
+
+        def silence(layer, args, pair=pair):
+            part = torch.arange(args[0].shape[-1]) // K
+            return args[0] * ((part != pair[0]) & (part != pair[1]))
+
+        with module.out_proj.register_forward_pre_hook(silence):
+            damage[pair] = float(F.mse_loss(module(x, x, x), whole))
+    return sorted(min(damage, key=damage.get))
+
+
+def pair_table(module, x):
+    flat = _writes(module, x).double().flatten(1)
+    table = (flat[:, None] + flat[None]).square().mean(-1)
+    table.fill_diagonal_(float("inf"))
+    return sorted(divmod(table.argmin().item(), module.num_heads))
+
+
+def _chosen(score, pairs=_pairs):
+    """Wrong: the pair with the least of something else; `score(writes, a, b)`."""
+
+    def heads(module, x):
+        writes = _writes(module, x)
+        return list(min(pairs(module), key=lambda p: score(writes, *p).item()))
+
+    return heads
+
+
+def _size(change):
+    return change.square().mean()
+
+
+def _saved(w, a, b):
+    return _size(w[a] + w[b]) - _size(w[a]) - _size(w[b])
+
+
+def w_pair_least_alone(module, x):
+    return sorted(damage_columns(module, x).topk(2, largest=False).indices.tolist())
+
+
+def w_pair_joined(module, x):
+    loud = _found(module, x).square().sum(dim=(0, 1, 3))
+    return sorted(loud.argsort()[:2].tolist())
+
+
+def w_pair_for_good(module, x):
+    joined, best = _found(module, x).detach(), {}
+    whole = module.out_proj(joined.flatten(-2))
+    for a in range(module.num_heads):
+        for b in range(a + 1, module.num_heads):
+            joined[:, :, a] = joined[:, :, b] = 0
+            best[a, b] = _mse(module.out_proj(joined.flatten(-2)), whole)
+    return list(min(best, key=best.get))
+
+
+def w_pair_tensor(module, x):
+    return torch.tensor(pair_loops(module, x))
+
+
+def w_pair_tensors(module, x):
+    return [torch.tensor(head) for head in pair_loops(module, x)]
+
+
+def m_pair_first(module, x):
+    return [0, 1]
+
+
+def m_pair_loudest_and_least(module, x):
+    damage = damage_columns(module, x)
+    return sorted([damage.argmin().item(), damage.argmax().item()])
+
+
+def m_pair_three(module, x):
+    return [*pair_loops(module, x), 0]
+
+
+def m_pair_others(module, x):
+    a, b = pair_loops(module, x)
+    return sorted([(a + 1) % module.num_heads, (b + 1) % module.num_heads])
+
+
+def m_pair_by_chance(module, x):
+    return sorted(torch.randperm(module.num_heads)[:2].tolist())
+
+
+def m_pair_none(module, x):
+    pair_loops(module, x)
+
+
+# =============================================================================================
 # the lists
 # =============================================================================================
 
@@ -1264,6 +1726,22 @@ CORRECT = {
         bug_reference_pieces,
         bug_double,
         _bug(attn_additive),
+    ],
+    "attention.damage_by_head": [
+        damage_masked,
+        damage_hooks,
+        damage_columns,
+        damage_weights,
+        damage_copied_module,
+        damage_double,
+        damage_reference_pieces,
+    ],
+    "attention.redundant_heads": [
+        pair_by_products,
+        pair_tuple,
+        pair_loops,
+        pair_hooks,
+        pair_table,
     ],
 }
 
@@ -1466,6 +1944,62 @@ WRONG = {
         ("detached", _bug(w_attn_detached)),
         ("float32-only", _bug(w_attn_float)),
     ],
+    "attention.damage_by_head": [
+        ("map-silenced", _damage_of_changed(_q_output)),
+        ("map-silenced", _damage_of_changed(_k_output)),
+        ("map-silenced", _damage_of_changed(_q_rows)),
+        ("inputs-of-a-projection-silenced", _damage_of_changed(_q_columns)),
+        ("inputs-of-a-projection-silenced", _damage_of_changed(_v_columns)),
+        ("features-of-x-silenced", _damage_of_changed(_x_slice)),
+        ("bias-of-the-values-left", _damage_of_changed(_v_rows)),
+        ("after-out-proj", _damage_of_changed(_out_rows)),
+        ("after-out-proj", _damage_of_changed(_out_rows_and_bias)),
+        ("tokens-silenced", w_damage_tokens),
+        ("tokens-silenced", w_damage_axis),
+        ("sequences-silenced", w_damage_batch),
+        ("every-hth-feature", w_damage_interleaved),
+        ("one-feature", w_damage_one_feature),
+        ("all-but-the-head", w_damage_others),
+        ("silenced-for-good", w_damage_for_good),
+        ("weights-left-zeroed", w_damage_weights),
+        ("weights-left-zeroed", w_damage_weights_after),
+        ("hooks-left", _hooked(lambda handles: None)),
+        ("hooks-left", _hooked(_remove_last)),
+        ("bias-of-out-proj-forgotten", w_damage_no_bias),
+        ("before-out-proj", w_damage_joined),
+        ("not-compared", w_damage_rest),
+        ("absolute", _sized(lambda change: change.abs().mean())),
+        ("summed", _sized(lambda change: (change**2).sum())),
+        ("summed", _sized(lambda change: change.norm(dim=-1).pow(2).mean())),
+        ("root-taken", _sized(lambda change: torch.sqrt((change**2).mean()))),
+        ("root-taken", _sized(torch.linalg.vector_norm)),
+        ("averaged-before-squared", _sized(torch.mean)),
+        ("averaged-before-squared", _sized(lambda change: change.mean() ** 2)),
+        ("relative", w_damage_relative),
+        ("relative", w_damage_shares),
+    ],
+    "attention.redundant_heads": [
+        ("least-alone", w_pair_least_alone),
+        ("alike-taken-for-redundant", _chosen(lambda w, a, b: -_saved(w, a, b))),
+        ("largest-saving", _chosen(_saved)),
+        ("most-damage", _chosen(lambda w, a, b: -_size(w[a] + w[b]))),
+        ("all-but-the-pair", _chosen(lambda w, a, b: _size(w.sum(0) - w[a] - w[b]))),
+        (
+            "neighbours-only",
+            _chosen(
+                lambda w, a, b: _size(w[a] + w[b]),
+                lambda module: [(h - 1, h) for h in range(1, module.num_heads)],
+            ),
+        ),
+        ("averaged-before-squared", _chosen(lambda w, a, b: -(w[a] + w[b]).mean())),
+        ("averaged-before-squared", _chosen(lambda w, a, b: (w[a] + w[b]).mean() ** 2)),
+        ("before-out-proj", w_pair_joined),
+        ("silenced-for-good", w_pair_for_good),
+        ("counted-from-one", lambda module, x: [h + 1 for h in pair_loops(module, x)]),
+        ("larger-first", lambda module, x: pair_loops(module, x)[::-1]),
+        ("tensor-for-a-number", w_pair_tensor),
+        ("tensor-for-a-number", w_pair_tensors),
+    ],
 }
 
 MUTANTS = {
@@ -1527,5 +2061,23 @@ MUTANTS = {
         _bug(lambda q, k, v, mask: _attn(q, k, v, mask, scale=math.sqrt(q.shape[-1] - 0.5))),
         _bug(lambda q, k, v, mask: _attn(q, k, v, mask, scale=2.0)),
         _bug(join=lambda x: merge_cat(x.flip(1))),
+    ],
+    "attention.damage_by_head": [
+        m_damage_reversed,
+        m_damage_first_sequence,
+        m_damage_by_chance,
+        m_damage_median,
+        m_damage_half,
+        m_damage_largest,
+        m_damage_fourth_power,
+        m_damage_swapped_with_mean,
+    ],
+    "attention.redundant_heads": [
+        m_pair_first,
+        m_pair_loudest_and_least,
+        m_pair_three,
+        m_pair_others,
+        m_pair_by_chance,
+        m_pair_none,
     ],
 }

@@ -1456,6 +1456,326 @@ class WBlockMemory(Block):
 
 
 # =============================================================================================
+# damage_by_sublayer
+# =============================================================================================
+
+
+def _sublayers(layers):
+    """All sublayers in their order: a norm, and a function of what the norm gives."""
+    found = []
+    for layer in layers:
+        found.append((layer.norm1, lambda y, attend=layer.self_attention: attend(y, y, y)))
+        found.append((layer.norm2, layer.feed_forward))
+    return found
+
+
+def _flow(layers, x, add=lambda number, x, write: x + write()):
+    """The output; `add` says what becomes of x at each sublayer, and may ask what it writes."""
+    for number, (norm, sublayer) in enumerate(_sublayers(layers)):
+        x = add(number, x, partial(lambda f, n, y: f(n(y)), sublayer, norm, x))
+    return x
+
+
+def _without(*silent):
+    return lambda number, x, write: x if number in silent else x + write()
+
+
+def _damages(layers, x, add=_without, size=F.mse_loss, flow=_flow):
+    whole = flow(layers, x)
+    found = [size(flow(layers, x, add(number)), whole) for number in range(2 * len(layers))]
+    return torch.tensor([float(each) for each in found]).view(-1, 2)
+
+
+def sub_flow(layers, x):
+    return _damages(layers, x)
+
+
+def sub_hooks(layers, x):
+    def output():
+        y = x
+        for layer in layers:
+            y = layer(y)
+        return y
+
+    whole, rows = output(), []
+    for layer in layers:
+        row = []
+        for sublayer in (layer.self_attention, layer.feed_forward):
+            with sublayer.register_forward_hook(lambda module, given, result: 0 * result):
+                row.append((output() - whole).pow(2).mean())
+        rows.append(torch.stack(row))
+    return torch.stack(rows)
+
+
+def sub_copied(layers, x):
+    """Zero the last weights and biases of a copy, and call its layers."""
+    whole = nn.Sequential(*layers)(x)
+    result = torch.zeros(len(layers), 2, dtype=torch.float64)
+    for number in range(len(layers)):
+        for part in (0, 1):
+            other = nn.Sequential(*copy.deepcopy(layers))
+            layer = other[number]
+            last = layer.feed_forward.linear2 if part else layer.self_attention.out_proj
+            nn.init.zeros_(last.weight)
+            nn.init.zeros_(last.bias)
+            result[number, part] = F.mse_loss(other(x), whole).item()
+    return result
+
+
+def sub_from_there(layers, x):
+    """Keep what each sublayer was given, and go on from there."""
+    steps = _sublayers(layers)
+    given = [x]
+    for norm, sublayer in steps:
+        given.append(given[-1] + sublayer(norm(given[-1])))
+    result = []
+    for number in range(len(steps)):
+        y = given[number]
+        for norm, sublayer in steps[number + 1 :]:
+            y = y + sublayer(norm(y))
+        result.append(((y - given[-1]) ** 2).sum() / y.numel())
+    return torch.stack(result).unflatten(0, (len(layers), 2))
+
+
+def sub_put_back(layers, x):
+    """Forward is exchanged and put back."""
+    stack, rows = nn.Sequential(*layers), []
+    with torch.no_grad():
+        whole = stack(x)
+        for layer in layers:
+            row = []
+            for sublayer in (layer.self_attention, layer.feed_forward):
+                sublayer.forward = lambda y, *rest, **more: torch.zeros_like(y)
+                row.append(((stack(x) - whole).double() ** 2).mean().item())
+                del sublayer.forward
+            rows.append(row)
+    return torch.tensor(rows)
+
+
+def w_sub_written(layers, x):
+    sizes = []
+
+    def add(number, x, write):
+        sizes.append(write().pow(2).mean())
+        return x + write()
+
+    _flow(layers, x, add)
+    return torch.stack(sizes).reshape(-1, 2)
+
+
+def w_sub_own_layer(layers, x):
+    rows = []
+    for number in range(len(layers)):
+        up_to = layers[: number + 1]
+        rows.append(_damages(up_to, x)[-1])
+    return torch.stack(rows)
+
+
+def w_sub_hooks_left(layers, x):
+    stack, rows = nn.Sequential(*layers), []
+    whole = stack(x)
+    for layer in layers:
+        for sublayer in (layer.self_attention, layer.feed_forward):
+            sublayer.register_forward_hook(lambda module, given, result: result.new_zeros(()))
+            rows.append(F.mse_loss(stack(x), whole))
+    return torch.stack(rows).view(-1, 2)
+
+
+def w_sub_weights(layers, x):
+    stack, rows = nn.Sequential(*layers), []
+    with torch.no_grad():
+        whole = stack(x)
+        for layer in layers:
+            for last in (layer.self_attention.out_proj, layer.feed_forward.linear2):
+                last.weight *= 0
+                last.bias *= 0
+                rows.append(F.mse_loss(stack(x), whole).item())
+    return torch.tensor(rows).view(-1, 2)
+
+
+def w_sub_bias_left(layers, x):
+    """Right, had the last layers no bias."""
+    rows = []
+    whole = nn.Sequential(*layers)(x)
+    for layer in layers:
+        for last in (layer.self_attention.out_proj, layer.feed_forward.linear2):
+            old = last.weight.data
+            last.weight.data = torch.zeros_like(old)
+            rows.append(F.mse_loss(nn.Sequential(*layers)(x), whole).item())
+            last.weight.data = old
+    return torch.tensor(rows).view(-1, 2)
+
+
+def w_sub_zeros_in(layers, x):
+    rows = []
+    whole = nn.Sequential(*layers)(x)
+    for layer in layers:
+        for norm in (layer.norm1, layer.norm2):
+            with norm.register_forward_hook(lambda module, given, result: result * 0.0):
+                rows.append(F.mse_loss(nn.Sequential(*layers)(x), whole).item())
+    return torch.tensor(rows).view(-1, 2)
+
+
+def w_sub_zeros_before_the_norm(layers, x):
+    rows = []
+    whole = nn.Sequential(*layers)(x)
+    for layer in layers:
+        for norm in (layer.norm1, layer.norm2):
+            with norm.register_forward_pre_hook(lambda module, given: torch.zeros_like(given[0])):
+                rows.append(F.mse_loss(nn.Sequential(*layers)(x), whole).item())
+    return torch.tensor(rows).view(-1, 2)
+
+
+def w_sub_no_norm(layers, x):
+    def flow(layers, x, add=lambda number, x, write: x + write()):
+        for number, (_, sublayer) in enumerate(_sublayers(layers)):
+            x = add(number, x, partial(sublayer, x))
+        return x
+
+    return _damages(layers, x, flow=flow)
+
+
+def _post(skipped_norm):
+    def flow(layers, x, add=None):
+        for number, (norm, sublayer) in enumerate(_sublayers(layers)):
+            if add is None or add != number:
+                x = norm(x + sublayer(x))
+            elif not skipped_norm:
+                x = norm(x)
+        return x
+
+    return lambda layers, x: _damages(layers, x, add=int, flow=flow)
+
+
+def w_sub_normed_residual(layers, x):
+    def flow(layers, x, add=None):
+        for number, (norm, sublayer) in enumerate(_sublayers(layers)):
+            if number != add:
+                x = norm(x)
+                x = x + sublayer(x)
+        return x
+
+    return _damages(layers, x, add=int, flow=flow)
+
+
+def _sub_sized(size):
+    return lambda layers, x: _damages(layers, x, size=lambda one, other: size(one - other))
+
+
+def w_sub_relative(layers, x):
+    return sub_flow(layers, x) / _flow(layers, x).square().mean()
+
+
+def m_sub_both_ways(layers, x):
+    return sub_flow(layers, x).flip(0) if len(layers) > 1 else 2 * sub_flow(layers, x)
+
+
+def m_sub_half(layers, x):
+    return sub_flow(layers, x) * 0.5
+
+
+def m_sub_first_sequence(layers, x):
+    return sub_flow(layers, x[:1] if len(x) > 1 else 0.9 * x)
+
+
+def m_sub_halved_write(layers, x):
+    def add(silent):
+        return lambda number, x, write: x + (0.5 if number == silent else 1.0) * write()
+
+    return _damages(layers, x, add=add)
+
+
+def m_sub_by_chance(layers, x):
+    return sub_flow(layers, x) * (1 + torch.rand(()))
+
+
+def m_sub_twice(layers, x):
+    def add(silent):
+        return lambda number, x, write: x + (2.0 if number == silent else 1.0) * write()
+
+    return _damages(layers, x, add=add)
+
+
+def m_sub_none(layers, x):
+    sub_flow(layers, x)
+
+
+# =============================================================================================
+# dead_units
+# =============================================================================================
+
+
+def dead_by_largest(feed_forward, x):
+    largest = feed_forward.linear1(x).amax(dim=(0, 1))
+    return torch.where(largest <= 0)[0].tolist()
+
+
+def dead_loops(feed_forward, x):
+    dead = []
+    for unit in range(feed_forward.linear1.out_features):
+        row, bias = feed_forward.linear1.weight[unit], feed_forward.linear1.bias[unit]
+        fires = False
+        for sequence in x:
+            for token in sequence:
+                if F.relu(token @ row + bias) > 0:
+                    fires = True
+        if not fires:
+            dead.append(unit)
+    return dead
+
+
+def dead_sums(feed_forward, x):
+    sums = F.relu(feed_forward.linear1(x)).sum(0).sum(0)
+    return tuple(int(unit) for unit in (sums == 0).nonzero())
+
+
+def dead_hooked(feed_forward, x):
+    seen = []
+    with feed_forward.linear1.register_forward_hook(lambda m, given, result: seen.append(result)):
+        feed_forward(x)
+    alive = set((seen[0].double() > 0).nonzero()[:, -1].tolist())
+    return sorted(set(range(seen[0].shape[-1])) - alive)
+
+
+def dead_numpy(feed_forward, x):
+    hidden = feed_forward.linear1(x).detach().numpy().clip(min=0)
+    return np.flatnonzero(~hidden.reshape(-1, hidden.shape[-1]).any(axis=0)).tolist()
+
+
+def _before(feed_forward, x):
+    """(N, d_ff), before the ReLU."""
+    return feed_forward.linear1(x).reshape(-1, feed_forward.linear1.out_features)
+
+
+def _listed(condition):
+    """Wrong: list where another condition holds."""
+    return lambda feed_forward, x: condition(feed_forward, x).nonzero().flatten().tolist()
+
+
+def _no_damage(feed_forward, x):
+    """Silence each unit and see whether the output changes."""
+    hidden = F.relu(feed_forward.linear1(x))
+    same = []
+    for unit in range(hidden.shape[-1]):
+        less = hidden.clone()
+        less[..., unit] = 0
+        same.append(bool((feed_forward.linear2(less) == feed_forward.linear2(hidden)).all()))
+    return torch.tensor(same)
+
+
+def w_dead_tensor(feed_forward, x):
+    return torch.tensor(dead_by_largest(feed_forward, x))
+
+
+def m_dead_by_chance(feed_forward, x):
+    return sorted({*dead_by_largest(feed_forward, x), int(torch.randint(3, ()))}) * 2
+
+
+def m_dead_none(feed_forward, x):
+    dead_by_largest(feed_forward, x)
+
+
+# =============================================================================================
 # what is expected of each
 # =============================================================================================
 
@@ -1517,6 +1837,20 @@ CORRECT = {
         BlockFused,
         BlockFunctional,
         BlockOneByOne,
+    ],
+    "blocks.damage_by_sublayer": [
+        sub_flow,
+        sub_hooks,
+        sub_copied,
+        sub_from_there,
+        sub_put_back,
+    ],
+    "blocks.dead_units": [
+        dead_by_largest,
+        dead_loops,
+        dead_sums,
+        dead_hooked,
+        dead_numpy,
     ],
 }
 
@@ -1940,6 +2274,92 @@ WRONG = {
         ("float32-only", _in_float(Block)),
         ("changes-its-input", _block(end=lambda self, x, found: self.norm(x.add_(found)))),
     ],
+    "blocks.damage_by_sublayer": [
+        ("what-it-writes", w_sub_written),
+        ("not-at-the-end", w_sub_own_layer),
+        (
+            "whole-layer-silenced",
+            partial(_damages, add=lambda number: _without(number, number ^ 1)),
+        ),
+        (
+            "in-every-layer",
+            partial(_damages, add=lambda number: _without(*range(number % 2, 99, 2))),
+        ),
+        ("silenced-for-good", partial(_damages, add=lambda number: _without(*range(number + 1)))),
+        (
+            "all-but-one",
+            partial(_damages, add=lambda number: _without(*{*range(99)} - {number})),
+        ),
+        ("input-silenced", w_sub_zeros_in),
+        ("input-silenced", w_sub_zeros_before_the_norm),
+        ("bias-left", w_sub_bias_left),
+        (
+            "residual-cut",
+            partial(
+                _damages,
+                add=lambda silent: (
+                    lambda number, x, write: write() if number == silent else x + write()
+                ),
+            ),
+        ),
+        (
+            "residual-cut",
+            partial(
+                _damages,
+                add=lambda silent: (
+                    lambda number, x, write: 0 * x if number == silent else x + write()
+                ),
+            ),
+        ),
+        ("norm-forgotten", w_sub_no_norm),
+        ("post-norm", _post(skipped_norm=True)),
+        ("post-norm", _post(skipped_norm=False)),
+        ("normed-residual", w_sub_normed_residual),
+        (
+            "last-output-normed",
+            partial(
+                _damages,
+                size=lambda one, other: F.mse_loss(
+                    norm_plain(one, 1, 0, 1e-5), norm_plain(other, 1, 0, 1e-5)
+                ),
+            ),
+        ),
+        ("columns-exchanged", lambda layers, x: sub_flow(layers, x).flip(1)),
+        ("another-shape", lambda layers, x: sub_flow(layers, x).T),
+        ("another-shape", lambda layers, x: sub_flow(layers, x).flatten()),
+        ("weights-left-zeroed", w_sub_weights),
+        ("hooks-left", w_sub_hooks_left),
+        ("not-compared", partial(_damages, size=lambda one, other: one.square().mean())),
+        ("absolute", partial(_damages, size=F.l1_loss)),
+        ("summed", _sub_sized(lambda change: (change * change).sum())),
+        ("root-taken", _sub_sized(lambda change: (change**2).mean().sqrt())),
+        ("averaged-before-squared", _sub_sized(lambda change: change.mean() ** 2)),
+        ("relative", w_sub_relative),
+    ],
+    "blocks.dead_units": [
+        ("silent-for-some-token", _listed(lambda ff, x: (_before(ff, x) <= 0).any(0))),
+        ("not-all-tokens", _listed(lambda ff, x: (_before(ff, x[:1]) <= 0).all(0))),
+        ("not-all-tokens", _listed(lambda ff, x: (_before(ff, x[:, -1:]) <= 0).all(0))),
+        ("not-all-tokens", _listed(lambda ff, x: ff.linear1(x[0, 0]) <= 0)),
+        ("below-zero-on-average", _listed(lambda ff, x: _before(ff, x).mean(0) <= 0)),
+        (
+            "without-the-bias",
+            _listed(lambda ff, x: (x.flatten(0, 1) @ ff.linear1.weight.mT).amax(0) <= 0),
+        ),
+        ("exactly-zero-fires", _listed(lambda ff, x: (_before(ff, x) < 0).all(0))),
+        ("exactly-zero-fires", lambda ff, x: []),
+        ("zero-before-the-relu", _listed(lambda ff, x: (_before(ff, x) == 0).all(0))),
+        ("below-zero-is-alive", _listed(lambda ff, x: (_before(ff, x) >= 0).all(0))),
+        ("weights-not-inputs", _listed(lambda ff, x: ff.linear1.bias <= 0)),
+        ("weights-not-inputs", _listed(lambda ff, x: (ff.linear1.weight <= 0).all(1))),
+        ("unheard-taken-for-dead", _listed(_no_damage)),
+        ("numbers-of-the-output", _listed(lambda ff, x: ff(x).amax((0, 1)) <= 0)),
+        ("tokens-listed", _listed(lambda ff, x: (_before(ff, x) <= 0).all(1))),
+        ("alive-listed", _listed(lambda ff, x: (_before(ff, x) > 0).any(0))),
+        ("counted-from-one", lambda ff, x: [1 + unit for unit in dead_loops(ff, x)]),
+        ("tensor-for-a-number", w_dead_tensor),
+        ("tensor-for-a-number", lambda ff, x: list(w_dead_tensor(ff, x))),
+    ],
 }
 
 MUTANTS = {
@@ -2022,5 +2442,24 @@ MUTANTS = {
         m_block_sum,
         m_block_none,
         _block(look=lambda self, x, y, mask: Block.look(self, x, y.flip(1), mask)),
+    ],
+    "blocks.damage_by_sublayer": [
+        m_sub_both_ways,
+        m_sub_half,
+        m_sub_first_sequence,
+        m_sub_halved_write,
+        m_sub_by_chance,
+        m_sub_twice,
+        m_sub_none,
+        partial(_damages, size=lambda one, other: (one - other).square().amax()),
+    ],
+    "blocks.dead_units": [
+        m_dead_by_chance,
+        m_dead_none,
+        lambda ff, x: [0],
+        lambda ff, x: [*dead_loops(ff, x)[1:], 0],
+        lambda ff, x: len(dead_loops(ff, x)),
+        lambda ff, x: list(range(ff.linear1.out_features)),
+        _listed(lambda ff, x: _before(ff, x).amin(0) > 0),
     ],
 }

@@ -7,9 +7,12 @@ They are written apart from the checks, in the ways in which people write decodi
 
 from __future__ import annotations
 
+import collections
+import functools
 import heapq
 import itertools
 import math
+import operator
 import warnings
 from collections import namedtuple
 
@@ -1627,6 +1630,439 @@ def m_all_one_step(next_logits, prompts, eos_id, max_len):
     return [[*prompt, int(next_logits(prompt).argmax())] for prompt in prompts]
 
 
+# =============================================================================================
+# search_or_model
+# =============================================================================================
+
+
+def blame_loop(next_log_probs, said, listed):
+    totals = []
+    for ids in [said, *listed]:
+        total = 0.0
+        for place in range(len(ids) - 1):
+            total += float(next_log_probs(ids[: place + 1])[ids[place + 1]])
+        totals.append(total)
+    gap = max(totals[1:]) - totals[0]
+    if any(said == each for each in listed):
+        verdict = "right"
+    elif gap > 0:
+        verdict = "search"
+    else:
+        verdict = "model"
+    return gap, verdict
+
+
+def blame_recursive(next_log_probs, said, listed):
+    def score(ids):
+        if len(ids) < 2:
+            return 0.0
+        return score(ids[:-1]) + next_log_probs(ids[:-1]).tolist()[ids[-1]]
+
+    best = sorted(score(each) for each in listed)[-1]
+    difference = best - score(said)
+    return difference, "right" if said in listed else ("model", "search")[difference > 0]
+
+
+def blame_tensors(next_log_probs, said, listed):
+    def score(ids):
+        rows = torch.stack([next_log_probs(ids[:t]) for t in range(1, len(ids))])
+        return rows.gather(1, torch.tensor(ids[1:])[:, None]).double().sum()
+
+    gap = (torch.stack([score(each) for each in listed]).max() - score(said)).item()
+    if tuple(said) in map(tuple, listed):
+        return gap, "right"
+    return gap, "search" if gap >= 0 else "model"
+
+
+def blame_softmax_again(next_log_probs, said, listed):
+    warnings.warn("a log-softmax of log-probabilities changes nothing", UserWarning, stacklevel=1)
+
+    def score(ids):
+        found = []
+        for t, token in enumerate(ids[1:], start=1):
+            found += [torch.log_softmax(next_log_probs(ids[:t]), dim=-1)[token].item()]
+        return math.fsum(found)
+
+    gaps = [score(each) - score(said) for each in listed]
+    return max(gaps), "right" if listed.count(said) else "search" if max(gaps) > 0 else "model"
+
+
+def blame_numpy(next_log_probs, said, listed):
+    def score(ids):
+        return np.sum([next_log_probs(ids[:t]).numpy()[ids[t]] for t in range(1, len(ids))])
+
+    gap = max(map(score, listed)) - score(said)
+    for each in listed:
+        if each == said:
+            return gap, "right"
+    return (gap, "search") if gap > 0 else (gap, "model")
+
+
+def _blamed(score=None, gap=lambda said, listed: max(listed) - said, verdict=None):
+    of_one = score or _forced
+    judge = verdict or (
+        lambda gap, said, listed: "right" if said in listed else "search" if gap > 0 else "model"
+    )
+
+    def blame(next_log_probs, said, listed):
+        found = gap(of_one(next_log_probs, said), [of_one(next_log_probs, ids) for ids in listed])
+        return found, judge(found, said, listed)
+
+    return blame
+
+
+def _forced(model, ids, start=1, stop=0, back=0):
+    total = 0.0
+    for t in range(start, len(ids) - stop):
+        total += model(ids[: t + back])[ids[t]].item()
+    return total
+
+
+def w_blame_last_step(next_log_probs, said, listed):
+    def score(ids):
+        for t in range(1, len(ids)):
+            step = next_log_probs(ids[:t])[ids[t]].item()
+        return step
+
+    gap = max(score(each) for each in listed) - score(said)
+    return gap, "right" if said in listed else "search" if gap > 0 else "model"
+
+
+def w_blame_returns(next_log_probs, said, listed):
+    def score(ids):
+        total = 0
+        for t in range(1, len(ids)):
+            total += next_log_probs(ids[:t])[ids[t]].item()
+            return total
+
+    gap = max(score(each) for each in listed) - score(said)
+    return gap, "right" if said in listed else "search" if gap > 0 else "model"
+
+
+def w_blame_token_by_token(model, ids):
+    return sum(model([before])[token].item() for before, token in itertools.pairwise(ids))
+
+
+def w_blame_forced_by_said(next_log_probs, said, listed):
+    gap = None
+    for each in listed:
+        total = 0.0
+        for t in range(1, len(each)):
+            total += float(next_log_probs(said[:t])[each[t]])
+        gap = total if gap is None else max(gap, total)
+    gap -= _forced(next_log_probs, said)
+    return gap, "right" if said in listed else "search" if gap > 0 else "model"
+
+
+def w_blame_zipped(next_log_probs, said, listed):
+    rows = [next_log_probs(said[:t]) for t in range(1, len(said))]
+
+    def score(ids):
+        return sum(row[token].item() for row, token in zip(rows, ids[1:], strict=False))
+
+    gap = max(map(score, listed)) - score(said)
+    return gap, "right" if said in listed else "search" if gap > 0 else "model"
+
+
+def w_blame_mean(model, ids):
+    steps = [model(ids[:t])[ids[t]] for t in range(1, len(ids))]
+    return torch.stack(steps).mean().item()
+
+
+def w_blame_mean_of_all(model, ids):
+    return _forced(model, ids) / len(ids)
+
+
+def w_blame_added(model, ids):
+    return sum(float(model(ids[:t]).exp()[ids[t]]) for t in range(1, len(ids)))
+
+
+def w_blame_probability(model, ids):
+    return math.exp(_forced(model, ids))
+
+
+def w_blame_product(model, ids):
+    product = 1.0
+    for t in range(1, len(ids)):
+        product *= model(ids[:t])[ids[t]].exp().item()
+    return math.log(product)
+
+
+def w_blame_torch_product(model, ids):
+    steps = [model(ids[:t])[ids[t]].double() for t in range(1, len(ids))]
+    return torch.stack(steps).exp().prod().log().item()
+
+
+def w_blame_ratio(next_log_probs, said, listed):
+    best = max(_forced(next_log_probs, each) for each in listed)
+    ratio = math.exp(best - _forced(next_log_probs, said))
+    if said in listed:
+        return ratio, "right"
+    return ratio, "search" if ratio > 1 else "model"
+
+
+def w_blame_signed(next_log_probs, said, listed):
+    right = max(_forced(next_log_probs, each) for each in listed)
+    mine = _forced(next_log_probs, said)
+    verdict = "search" if right > mine else "model"
+    return mine - right, "right" if said in listed else verdict
+
+
+def w_blame_no_right(gap, said, listed):
+    return "search" if gap > 0 else "model"
+
+
+def w_blame_first_is_right(gap, said, listed):
+    return "right" if said == listed[0] else w_blame_no_right(gap, said, listed)
+
+
+def w_blame_best_is_right(gap, said, listed):
+    return "right" if gap == 0.0 else w_blame_no_right(gap, said, listed)
+
+
+def w_blame_swapped(gap, said, listed):
+    return "right" if said in listed else "model" if gap > 0 else "search"
+
+
+def w_blame_first(next_log_probs, said, listed):
+    gap = _forced(next_log_probs, listed[0]) - _forced(next_log_probs, said)
+    if said == listed[0]:
+        return gap, "right"
+    return gap, "search" if gap > 0 else "model"
+
+
+def w_blame_tensor(next_log_probs, said, listed):
+    def score(ids):
+        return torch.stack([next_log_probs(ids[:t])[ids[t]] for t in range(1, len(ids))]).sum()
+
+    gap = torch.stack([score(each) for each in listed]).max() - score(said)
+    return gap, "right" if said in listed else "search" if gap > 0 else "model"
+
+
+def m_blame_verdict_only(next_log_probs, said, listed):
+    return blame_loop(next_log_probs, said, listed)[1]
+
+
+def m_blame_capitals(next_log_probs, said, listed):
+    gap, verdict = blame_loop(next_log_probs, said, listed)
+    return gap, verdict.upper()
+
+
+def m_blame_three(next_log_probs, said, listed):
+    gap, verdict = blame_loop(next_log_probs, said, listed)
+    return gap, verdict, len(listed)
+
+
+def m_blame_always_model(next_log_probs, said, listed):
+    return blame_loop(next_log_probs, said, listed)[0], "model"
+
+
+def m_blame_half(next_log_probs, said, listed):
+    gap, verdict = blame_loop(next_log_probs, said, listed)
+    return gap / 2, verdict
+
+
+def m_blame_base_two(next_log_probs, said, listed):
+    gap, verdict = blame_loop(next_log_probs, said, listed)
+    return gap / math.log(2), verdict
+
+
+def m_blame_greedy(next_log_probs, said, listed):
+    greedy = all(next_log_probs(said[:t]).argmax().item() == said[t] for t in range(1, len(said)))
+    gap, _ = blame_loop(next_log_probs, said, listed)
+    return gap, "right" if said in listed else "model" if greedy else "search"
+
+
+# =============================================================================================
+# clipped_precision
+# =============================================================================================
+
+
+def precision_dict(hypothesis, references, n):
+    def counted(tokens):
+        found = {}
+        for start in range(len(tokens) - n + 1):
+            gram = " ".join(tokens[start : start + n])
+            found[gram] = found.get(gram, 0) + 1
+        return found
+
+    mine = counted(hypothesis)
+    theirs = [counted(each) for each in references]
+    clipped = 0
+    for gram, times in mine.items():
+        clipped += min(times, max(each.get(gram, 0) for each in theirs))
+    return clipped, sum(mine.values())
+
+
+def precision_lists(hypothesis, references, n):
+    def grams(tokens):
+        return [tokens[i : i + n] for i in range(len(tokens)) if i + n <= len(tokens)]
+
+    mine, theirs = grams(hypothesis), [grams(each) for each in references]
+    different = [gram for i, gram in enumerate(mine) if gram not in mine[:i]]
+    allowed = [max(each.count(gram) for each in theirs) for gram in different]
+    counted = zip(different, allowed, strict=True)
+    return sum(min(mine.count(gram), limit) for gram, limit in counted), len(mine)
+
+
+def precision_zip(hypothesis, references, n):
+    def grams(tokens):
+        return list(zip(*(tokens[i:] for i in range(n)), strict=False))
+
+    left = {}
+    for each in references:
+        for gram in grams(each):
+            left[gram] = max(left.get(gram, 0), grams(each).count(gram))
+    clipped = 0
+    for gram in grams(hypothesis):
+        if left.get(gram, 0) > 0:
+            left[gram] -= 1
+            clipped += 1
+    return clipped, max(0, len(hypothesis) - n + 1)
+
+
+def precision_union(hypothesis, references, n):
+    def grams(tokens):
+        return collections.Counter(
+            tuple(tokens[i : i + n]) for i in range(max(0, len(tokens) - n + 1))
+        )
+
+    together = functools.reduce(operator.or_, map(grams, references))
+    kept = grams(hypothesis) & together
+    return sum(kept.values()), sum(grams(hypothesis).values())
+
+
+def precision_numpy(hypothesis, references, n):
+    words = sorted({word for each in [hypothesis, *references] for word in each})
+
+    def rows(tokens):
+        ids = [words.index(word) for word in tokens]
+        return np.array([ids[i : i + n] for i in range(len(ids) - n + 1)]).reshape(-1, n)
+
+    mine, theirs = rows(hypothesis), [rows(each) for each in references]
+    clipped = 0
+    for gram in np.unique(mine, axis=0):
+        limit = max((each == gram).all(1).sum() for each in theirs)
+        clipped += min((mine == gram).all(1).sum(), limit)
+    return int(clipped), len(mine)
+
+
+def _grams(tokens, n):
+    return [tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
+
+
+def _counting(grams=_grams, limit=max, chosen=lambda references: references, total=None):
+    """Count with other n-grams, limits, references or totals."""
+
+    def precision(hypothesis, references, n):
+        mine = grams(hypothesis, n)
+        theirs = [grams(each, n) for each in chosen(references)]
+        clipped = sum(
+            min(mine.count(gram), limit(each.count(gram) for each in theirs)) for gram in set(mine)
+        )
+        return clipped, len(mine) if total is None else total(mine, references, n)
+
+    return precision
+
+
+def w_precision_unclipped(hypothesis, references, n):
+    known = {gram for each in references for gram in _grams(each, n)}
+    return sum(gram in known for gram in _grams(hypothesis, n)), len(_grams(hypothesis, n))
+
+
+def w_precision_best(hypothesis, references, n):
+    return max(_counting()(hypothesis, [each], n) for each in references)
+
+
+def w_precision_all(hypothesis, references, n):
+    found = [_counting()(hypothesis, [each], n) for each in references]
+    return sum(clipped for clipped, _ in found), found[0][1]
+
+
+def w_precision_set(hypothesis, references, n):
+    mine = set(_grams(hypothesis, n))
+    theirs = set().union(*(_grams(each, n) for each in references))
+    return len(mine & theirs), len(mine)
+
+
+def w_precision_tokens(hypothesis, references, n):
+    clipped, _ = precision_dict(hypothesis, references, n)
+    return clipped, len(hypothesis)
+
+
+def w_precision_below_zero(hypothesis, references, n):
+    clipped, _ = precision_lists(hypothesis, references, n)
+    return clipped, len(hypothesis) + 1 - n
+
+
+def w_precision_short(tokens, n):
+    return [tuple(tokens[i : i + n]) for i in range(len(tokens) - n)]
+
+
+def w_precision_over_the_end(tokens, n):
+    return [tuple(tokens[i : i + n]) for i, _ in enumerate(tokens)]
+
+
+def w_precision_pieces(tokens, n):
+    return [tuple(tokens[i : i + n]) for i in range(0, len(tokens) - n + 1, n)]
+
+
+def w_precision_sets(tokens, n):
+    return [frozenset(gram) for gram in _grams(tokens, n)]
+
+
+def w_precision_sorted(tokens, n):
+    return [tuple(sorted(gram)) for gram in _grams(tokens, n)]
+
+
+def w_precision_glued(tokens, n):
+    return ["".join(gram) for gram in _grams(tokens, n)]
+
+
+def w_precision_words(tokens, n):
+    return list(tokens)
+
+
+def w_precision_up_to(tokens, n):
+    return [gram for m in range(1, n + 1) for gram in _grams(tokens, m)]
+
+
+def w_precision_share(hypothesis, references, n):
+    clipped, total = precision_dict(hypothesis, references, n)
+    return clipped / total if total else 0.0
+
+
+def m_precision_list(hypothesis, references, n):
+    return list(precision_dict(hypothesis, references, n))
+
+
+def m_precision_clipped(hypothesis, references, n):
+    return precision_dict(hypothesis, references, n)[0]
+
+
+def m_precision_turned(hypothesis, references, n):
+    return precision_dict(hypothesis, references, n)[::-1]
+
+
+def m_precision_plus_one(hypothesis, references, n):
+    clipped, total = precision_dict(hypothesis, references, n)
+    return clipped + 1, total + 1
+
+
+def m_precision_floats(hypothesis, references, n):
+    clipped, total = precision_dict(hypothesis, references, n)
+    return float(clipped), float(total)
+
+
+def m_precision_backwards(hypothesis, references, n):
+    return precision_dict(hypothesis[::-1], references, n)
+
+
+def m_precision_missed(hypothesis, references, n):
+    clipped, total = precision_dict(hypothesis, references, n)
+    return total - clipped, total
+
+
 CORRECT = {
     "decoding.greedy_decode": [
         greedy_while,
@@ -1674,6 +2110,20 @@ CORRECT = {
         all_cut,
         all_tuples,
         all_last_token,
+    ],
+    "decoding.search_or_model": [
+        blame_loop,
+        blame_recursive,
+        blame_tensors,
+        blame_softmax_again,
+        blame_numpy,
+    ],
+    "decoding.clipped_precision": [
+        precision_dict,
+        precision_lists,
+        precision_zip,
+        precision_union,
+        precision_numpy,
     ],
 }
 
@@ -1832,6 +2282,65 @@ WRONG = {
         ("one-answer-for-all", w_all_first_row),
         ("changes-its-input", w_all_changed),
     ],
+    "decoding.search_or_model": [
+        ("one-step-only", w_blame_last_step),
+        ("one-step-only", w_blame_returns),
+        ("end-left-out", _blamed(lambda model, ids: _forced(model, ids[:-1]))),
+        ("begin-token-counted", _blamed(lambda model, ids: _forced(model, ids, start=0))),
+        ("asked-behind-the-token", _blamed(lambda model, ids: _forced(model, ids, back=1))),
+        ("last-token-only", _blamed(w_blame_token_by_token)),
+        ("listed-behind-what-was-said", w_blame_forced_by_said),
+        ("listed-behind-what-was-said", w_blame_zipped),
+        ("mean-of-the-steps", _blamed(w_blame_mean)),
+        ("mean-of-the-steps", _blamed(w_blame_mean_of_all)),
+        ("probabilities-added", _blamed(w_blame_added)),
+        ("gap-of-probabilities", _blamed(w_blame_probability)),
+        ("gap-of-probabilities", w_blame_ratio),
+        ("product-too-small", _blamed(w_blame_product)),
+        ("product-too-small", _blamed(w_blame_torch_product)),
+        ("gap-turned-round", _blamed(gap=lambda said, listed: said - max(listed))),
+        ("gap-turned-round", w_blame_signed),
+        ("verdicts-exchanged", _blamed(verdict=w_blame_swapped)),
+        ("first-listed-only", w_blame_first),
+        ("first-listed-only", _blamed(gap=lambda said, listed: listed[0] - said)),
+        ("first-listed-only", _blamed(gap=lambda said, listed: listed[-1] - said)),
+        ("not-the-likeliest-listed", _blamed(gap=lambda said, listed: sorted(listed)[0] - said)),
+        (
+            "not-the-likeliest-listed",
+            _blamed(gap=lambda said, listed: float(np.mean(listed)) - said),
+        ),
+        ("right-not-seen", _blamed(verdict=w_blame_no_right)),
+        ("right-not-seen", _blamed(verdict=w_blame_first_is_right)),
+        ("right-not-seen", _blamed(verdict=w_blame_best_is_right)),
+        ("tensor-for-a-number", w_blame_tensor),
+    ],
+    "decoding.clipped_precision": [
+        ("not-clipped", w_precision_unclipped),
+        ("references-added", _counting(limit=sum)),
+        ("smallest-of-the-references", _counting(limit=min)),
+        ("first-reference-only", _counting(chosen=lambda references: [references[0]])),
+        ("first-reference-only", _counting(chosen=lambda references: [references[-1]])),
+        ("best-reference-only", w_precision_best),
+        ("best-reference-only", w_precision_all),
+        ("references-joined", _counting(chosen=lambda lists: [[*itertools.chain(*lists)]])),
+        ("each-n-gram-once", w_precision_set),
+        ("each-n-gram-once", _counting(total=lambda mine, references, n: len(set(mine)))),
+        ("tokens-counted", w_precision_tokens),
+        ("fewer-than-none", w_precision_below_zero),
+        (
+            "total-of-the-reference",
+            _counting(total=lambda mine, lists, n: len(_grams(lists[0], n))),
+        ),
+        ("last-n-gram-missing", _counting(w_precision_short)),
+        ("shorter-ones-at-the-end", _counting(w_precision_over_the_end)),
+        ("without-overlap", _counting(w_precision_pieces)),
+        ("order-ignored", _counting(w_precision_sets)),
+        ("order-ignored", _counting(w_precision_sorted)),
+        ("borders-lost", _counting(w_precision_glued)),
+        ("n-ignored", _counting(w_precision_words)),
+        ("n-ignored", _counting(w_precision_up_to)),
+        ("share-for-counts", w_precision_share),
+    ],
 }
 
 MUTANTS = {
@@ -1888,5 +2397,23 @@ MUTANTS = {
         m_all_tensor,
         m_all_minus_one,
         m_all_one_step,
+    ],
+    "decoding.search_or_model": [
+        m_blame_verdict_only,
+        m_blame_capitals,
+        m_blame_three,
+        m_blame_always_model,
+        m_blame_half,
+        m_blame_base_two,
+        m_blame_greedy,
+    ],
+    "decoding.clipped_precision": [
+        m_precision_list,
+        m_precision_clipped,
+        m_precision_turned,
+        m_precision_plus_one,
+        m_precision_floats,
+        m_precision_backwards,
+        m_precision_missed,
     ],
 }

@@ -9,6 +9,7 @@ They are written apart from the checks, in the ways in which people write embedd
 
 from __future__ import annotations
 
+import copy
 import heapq
 import itertools
 import math
@@ -2126,6 +2127,180 @@ def m_lm_twice_normed(ids, weight, positions):
     return F.layer_norm(x, x.shape[-1:]) @ weight.T
 
 
+# =============================================================================================
+# dead_rows
+# =============================================================================================
+
+
+def dead_autograd(embedding, loss):
+    (gradient,) = torch.autograd.grad(loss(embedding), embedding.parameters())
+    return [row for row, numbers in enumerate(gradient) if not numbers.any()]
+
+
+def dead_cleared(embedding, loss):
+    embedding.weight.grad = None
+    loss(embedding).backward()
+    return torch.where(embedding.weight.grad.norm(dim=1) == 0)[0].tolist()
+
+
+def dead_of_a_copy(embedding, loss):
+    twin = copy.deepcopy(embedding)
+    twin.zero_grad()
+    value = loss(twin)
+    value.backward()
+    biggest = twin.weight.grad.abs().max(dim=1).values
+    return [int(row) for row in torch.argwhere(biggest < 1e-6)]
+
+
+def dead_difference(embedding, loss):
+    """What backward adds to the gradients from before, which stay."""
+    weight = embedding.weight
+    old = torch.zeros_like(weight) if weight.grad is None else weight.grad.clone()
+    weight.grad = None
+    loss(embedding).backward()
+    new, weight.grad = weight.grad, old
+    return sorted({*range(len(weight))} - {*new.nonzero()[:, 0].tolist()})
+
+
+def dead_step(embedding, loss):
+    """One step on a copy: what does not move is dead."""
+    twin = copy.deepcopy(embedding)
+    twin.zero_grad()
+    loss(twin).backward()
+    stepped = twin.weight.data - twin.weight.grad
+    still = stepped == embedding.weight.detach()
+    return tuple(np.flatnonzero(still.cpu().numpy().all(axis=1)).tolist())
+
+
+def dead_step_taken_back(embedding, loss):
+    print("rows before:", embedding.weight.shape)
+    before = embedding.weight.detach().clone()
+    embedding.zero_grad(set_to_none=False)
+    loss(embedding).backward()
+    with torch.no_grad():
+        embedding.weight -= embedding.weight.grad
+        moved = (embedding.weight != before).any(1)
+        embedding.weight.copy_(before)
+    return [n for n in range(embedding.num_embeddings) if not moved[n]]
+
+
+def dead_numpy(embedding, loss):
+    embedding.zero_grad()
+    loss(embedding).backward()
+    counts = np.count_nonzero(embedding.weight.grad.cpu().numpy(), axis=1)
+    return np.nonzero(counts == 0)[0].tolist()
+
+
+def _dead(clear=True, find=None, choose=None):
+    """A right one in parts that a wrong one overrides; `choose(dead, embedding)` gives the list."""
+
+    def dead_rows(embedding, loss):
+        if clear:
+            embedding.weight.grad = None
+        loss(embedding).backward()
+        gradient = embedding.weight.grad.detach()
+        dead = find(gradient) if find else gradient.abs().amax(dim=1) == 0
+        if choose:
+            return choose(dead, embedding)
+        return [number for number, each in enumerate(dead) if each]
+
+    return dead_rows
+
+
+def w_dead_added_up(embedding, loss):
+    value = loss(embedding)
+    value.backward()
+    return [r for r in range(embedding.num_embeddings) if not embedding.weight.grad[r].any()]
+
+
+def w_dead_some_zero(embedding, loss):
+    gradient = torch.autograd.grad(loss(embedding), embedding.weight)[0]
+    return [row for row, numbers in enumerate(gradient.tolist()) if 0.0 in numbers]
+
+
+def w_dead_product(embedding, loss):
+    gradient = torch.autograd.grad(loss(embedding), embedding.weight)[0]
+    return [row for row, numbers in enumerate(gradient.tolist()) if math.prod(numbers) == 0]
+
+
+def w_dead_zeros_of_the_table(embedding, loss):
+    return [row for row, numbers in enumerate(embedding.weight.tolist()) if not any(numbers)]
+
+
+def _with_padding(dead, embedding):
+    rows = {*torch.where(dead)[0].tolist()}
+    return sorted(rows | ({embedding.padding_idx} - {None}))
+
+
+def _without_padding(dead, embedding):
+    return [row for row in torch.where(dead)[0].tolist() if row != embedding.padding_idx]
+
+
+def w_dead_optimizer(embedding, loss):
+    """The step is taken on the embedding itself."""
+    before = embedding.weight.detach().clone()
+    embedding.zero_grad()
+    loss(embedding).backward()
+    with torch.no_grad():
+        embedding.weight.sub_(embedding.weight.grad)
+    return torch.where((embedding.weight == before).all(-1))[0].tolist()
+
+
+def w_dead_optimizer_small(embedding, loss):
+    embedding.zero_grad()
+    loss(embedding).backward()
+    with torch.no_grad():
+        embedding.weight.sub_(embedding.weight.grad, alpha=0.1)
+    return torch.where(~embedding.weight.grad.any(-1))[0].tolist()
+
+
+def m_dead_falling(embedding, loss):
+    return dead_autograd(embedding, loss)[::-1]
+
+
+def m_dead_from_one(embedding, loss):
+    return [row + 1 for row in dead_autograd(embedding, loss)]
+
+
+def m_dead_none(embedding, loss):
+    return []
+
+
+def m_dead_first_three(embedding, loss):
+    return dead_autograd(embedding, loss)[:3]
+
+
+def w_dead_nudged(embedding, loss):
+    """Whether the loss feels a row; padding is felt, and never moved."""
+    weight, start, found = embedding.weight.data, loss(embedding).item(), []
+    for row in range(len(weight)):
+        kept = weight[row].clone()
+        weight[row] += torch.linspace(0.01, 0.02, weight.shape[1]).to(weight)
+        if loss(embedding).item() == start:
+            found.append(row)
+        weight[row] = kept
+    return found
+
+
+def m_dead_squeezed(embedding, loss):
+    """A number where there is only one."""
+    gradient = torch.autograd.grad(loss(embedding), embedding.weight)[0]
+    return torch.argwhere(~gradient.any(-1)).squeeze().tolist()
+
+
+def m_dead_positive(embedding, loss):
+    gradient = torch.autograd.grad(loss(embedding), embedding.weight)[0]
+    return torch.where((gradient <= 0).all(-1))[0].tolist()
+
+
+def m_dead_every_second(embedding, loss):
+    return [row for row in dead_autograd(embedding, loss) if row % 2 == 0]
+
+
+def m_dead_noise(embedding, loss):
+    return [row for row in range(embedding.num_embeddings) if random.random() < 0.5]
+
+
 CORRECT = {
     "embeddings.one_hot": [
         hot_scatter,
@@ -2215,6 +2390,16 @@ CORRECT = {
         lm_loops,
         lm_double,
         lm_module,
+    ],
+    "embeddings.dead_rows": [
+        dead_autograd,
+        dead_cleared,
+        dead_of_a_copy,
+        dead_difference,
+        dead_step,
+        dead_step_taken_back,
+        dead_numpy,
+        _dead(),
     ],
 }
 
@@ -2459,6 +2644,30 @@ WRONG = {
         ("float32-only", w_lm_float),
         ("changes-its-input", w_lm_in_place),
     ],
+    "embeddings.dead_rows": [
+        ("old-gradients", w_dead_added_up),
+        ("old-gradients", _dead(clear=False)),
+        ("one-zero-is-enough", w_dead_some_zero),
+        ("one-zero-is-enough", w_dead_product),
+        ("one-number-of-the-row", _dead(find=lambda g: ~g[:, 0].bool())),
+        ("one-number-of-the-row", _dead(find=lambda g: g.T[-1] == 0)),
+        ("signs-cancel", _dead(find=lambda g: g.sum(1).abs() < 1e-7)),
+        ("signs-cancel", _dead(find=lambda g: torch.einsum("vd->v", g) == 0)),
+        ("living-rows", _dead(find=lambda g: g.any(1))),
+        ("features-not-rows", _dead(find=lambda g: g.abs().sum(0) == 0)),
+        ("numbers-not-gradients", w_dead_zeros_of_the_table),
+        ("padding-always-dead", _dead(choose=_with_padding)),
+        ("padding-left-out", _dead(choose=_without_padding)),
+        ("padding-left-out", w_dead_nudged),
+        ("small-for-zero", _dead(find=lambda g: g.norm(dim=1) < 1e-3)),
+        ("small-for-zero", _dead(find=lambda g: g.square().sum(1).sqrt().round(decimals=3) == 0)),
+        ("trains-the-embedding", w_dead_optimizer),
+        ("trains-the-embedding", w_dead_optimizer_small),
+        ("mask-for-ids", _dead(choose=lambda dead, _: dead.tolist())),
+        ("mask-for-ids", _dead(choose=lambda dead, _: [bool(each) for each in dead])),
+        ("mask-for-ids", _dead(choose=lambda dead, _: [1 if each else 0 for each in dead])),
+        ("tensor-for-a-number", _dead(choose=lambda dead, _: torch.where(dead)[0])),
+    ],
 }
 
 MUTANTS = {
@@ -2551,5 +2760,15 @@ MUTANTS = {
         m_lm_dropout,
         m_lm_none,
         m_lm_twice_normed,
+    ],
+    "embeddings.dead_rows": [
+        m_dead_falling,
+        m_dead_from_one,
+        m_dead_none,
+        m_dead_first_three,
+        m_dead_squeezed,
+        m_dead_positive,
+        m_dead_every_second,
+        m_dead_noise,
     ],
 }

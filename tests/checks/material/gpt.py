@@ -21,194 +21,6 @@ from transformer_ref.model import Encoder, TransformerConfig
 from transformer_ref.positions import sinusoidal_encoding
 
 # =============================================================================================
-# cnn_receptive_field
-# =============================================================================================
-
-
-def field_formula(kernel_size, num_layers, dilation=1):
-    return num_layers * (kernel_size - 1) * dilation + 1
-
-
-def field_loop(kernel_size, num_layers, dilation=1):
-    size = 1
-    for _ in range(num_layers):
-        size += dilation * (kernel_size - 1)
-    return size
-
-
-def field_recursive(kernel_size, num_layers, dilation=1):
-    if num_layers == 0:
-        return 1
-    below = field_recursive(kernel_size, num_layers - 1, dilation)
-    return below + (kernel_size - 1) * dilation
-
-
-def field_set(kernel_size, num_layers, dilation=1):
-    reached = {0}
-    for _ in range(num_layers):
-        reached = {place + step * dilation for place in reached for step in range(kernel_size)}
-    return max(reached) - min(reached) + 1
-
-
-def field_effective(kernel_size, num_layers, dilation=1):
-    effective = dilation * (kernel_size - 1) + 1
-    print("effective kernel", effective)
-    return effective + (num_layers - 1) * (effective - 1)
-
-
-def field_gradient(kernel_size, num_layers, dilation=1):
-    step = (kernel_size - 1) * dilation
-    length = 1 + num_layers * step + 6
-    x = torch.ones(1, 1, length, dtype=torch.float64, requires_grad=True)
-    y = x
-    for _ in range(num_layers):
-        weight = torch.full((1, 1, kernel_size), 1.0 / kernel_size, dtype=torch.float64)
-        y = F.conv1d(y, weight, dilation=dilation)
-    y[0, 0, 0].backward()
-    touched = x.grad[0, 0].nonzero().flatten()
-    return int(touched.max() - touched.min()) + 1
-
-
-def field_numpy(kernel_size, num_layers, dilation=1):
-    return np.int64(1) + np.sum([(kernel_size - 1) * dilation] * num_layers)
-
-
-def w_field_sum(kernel_size, num_layers, dilation=1):
-    return sum(kernel_size for _ in range(num_layers))
-
-
-def w_field_sum_gaps(kernel_size, num_layers, dilation=1):
-    return sum(dilation * (kernel_size - 1) + 1 for _ in range(num_layers))
-
-
-def w_field_sum_dilated(kernel_size, num_layers, dilation=1):
-    total = 0
-    for _ in range(num_layers):
-        total += kernel_size * dilation
-    return total
-
-
-def w_field_power(kernel_size, num_layers, dilation=1):
-    size = 1
-    for _ in range(num_layers):
-        size *= kernel_size
-    return size
-
-
-def w_field_power_gaps(kernel_size, num_layers, dilation=1):
-    return pow(kernel_size + (kernel_size - 1) * (dilation - 1), num_layers)
-
-
-def w_field_zero(kernel_size, num_layers, dilation=1):
-    size = 0
-    for _ in range(num_layers):
-        size += (kernel_size - 1) * dilation
-    return size
-
-
-def w_field_whole(kernel_size, num_layers, dilation=1):
-    size = 1
-    for _ in range(num_layers):
-        size += kernel_size * dilation
-    return size
-
-
-def w_field_whole_flat(kernel_size, num_layers, dilation=1):
-    return num_layers * kernel_size + 1
-
-
-def w_field_no_dilation(kernel_size, num_layers, dilation=1):
-    return kernel_size + (num_layers - 1) * (kernel_size - 1)
-
-
-def w_field_wavenet(kernel_size, num_layers, dilation=1):
-    size = 1
-    for layer in range(num_layers):
-        size += (kernel_size - 1) * 2**layer
-    return size
-
-
-def w_field_wavenet_scaled(kernel_size, num_layers, dilation=1):
-    return 1 + dilation * (kernel_size - 1) * (2**num_layers - 1)
-
-
-def w_field_growing(kernel_size, num_layers, dilation=1):
-    size, step = 1, 1
-    for _ in range(num_layers):
-        size += (kernel_size - 1) * step
-        step *= dilation
-    return size
-
-
-def w_field_radius(kernel_size, num_layers, dilation=1):
-    radius = kernel_size // 2
-    return radius * dilation * num_layers + 1
-
-
-def w_field_radius_only(kernel_size, num_layers, dilation=1):
-    return sum(kernel_size // 2 * dilation for _ in range(num_layers))
-
-
-def w_field_first_dilated(kernel_size, num_layers, dilation=1):
-    first = (kernel_size - 1) * dilation + 1
-    return first + (kernel_size - 1) * (num_layers - 1)
-
-
-def w_field_rest_dilated(kernel_size, num_layers, dilation=1):
-    size = kernel_size
-    for _ in range(num_layers - 1):
-        size += (kernel_size - 1) * dilation
-    return size
-
-
-def w_field_gap(kernel_size, num_layers, dilation=1):
-    effective = kernel_size + (kernel_size - 1) * dilation
-    return (effective - 1) * num_layers + 1
-
-
-def w_field_one(kernel_size, num_layers, dilation=1):
-    return dilation * (kernel_size - 1) + 1
-
-
-def w_field_plus_dilation(kernel_size, num_layers, dilation=1):
-    return (kernel_size - 1) * num_layers + dilation
-
-
-def w_field_square(kernel_size, num_layers, dilation=1):
-    side = field_loop(kernel_size, num_layers, dilation)
-    return side * side
-
-
-def w_field_float(kernel_size, num_layers, dilation=1):
-    return 1 + 2 * num_layers * dilation * (kernel_size - 1) / 2
-
-
-def m_field_tensor(kernel_size, num_layers, dilation=1):
-    return torch.tensor(field_loop(kernel_size, num_layers, dilation))
-
-
-def m_field_even(kernel_size, num_layers, dilation=1):
-    return field_loop(kernel_size, num_layers, dilation) // 2 * 2
-
-
-def m_field_plus_two(kernel_size, num_layers, dilation=1):
-    return field_loop(kernel_size, num_layers, dilation) + 2
-
-
-def m_field_swapped(kernel_size, num_layers, dilation=1):
-    return 1 + kernel_size * (num_layers - 1) * dilation
-
-
-def m_field_text(kernel_size, num_layers, dilation=1):
-    return str(field_loop(kernel_size, num_layers, dilation))
-
-
-def m_field_range(kernel_size, num_layers, dilation=1):
-    half = num_layers * (kernel_size - 1) * dilation // 2
-    return (-half, half)
-
-
-# =============================================================================================
 # lm_batch
 # =============================================================================================
 
@@ -1524,13 +1336,6 @@ def m_long_refuses(model, ids, max_new_tokens, max_len):
     return long_negative(model, ids, max_new_tokens, max_len)
 
 
-def w_field_halves(kernel_size, num_layers, dilation=1):
-    reach = 0
-    for _ in range(num_layers):
-        reach += kernel_size // 2 * dilation
-    return reach + 1 + reach
-
-
 def w_batch_next_block(ids, block_size, starts):
     inputs, labels = [], []
     for start in starts:
@@ -1615,6 +1420,229 @@ def w_long_window_once(model, ids, max_new_tokens, max_len):
     return out
 
 
+# =============================================================================================
+# context_used
+# =============================================================================================
+
+
+def used_one_by_one(model, ids):
+    base = model(ids)[0, -1]
+    longest = 0
+    for place in range(ids.shape[1]):
+        for token in range(len(base)):
+            other = ids.clone()
+            other[0, place] = token
+            if torch.any(torch.abs(model(other)[0, -1] - base) > 1e-4):
+                longest = max(longest, ids.shape[1] - place)
+    return longest
+
+
+def used_all_in_one_batch(model, ids):
+    length = ids.size(1)
+    vocab = model(ids).size(-1)
+    rows = ids.expand(length * vocab, length).clone()
+    for place in range(length):
+        rows[place * vocab : (place + 1) * vocab, place] = torch.arange(vocab)
+    last = model(torch.cat([ids, rows]))[:, -1, :]
+    moved = (last[1:] - last[:1]).abs().amax(dim=-1).view(length, vocab).amax(dim=-1) > 1e-4
+    print(moved)
+    return int((moved * torch.arange(length, 0, -1)).max())
+
+
+def used_from_a_list(model, ids):
+    text = ids[0].tolist()
+    with torch.no_grad():
+        said = model(ids)[0][-1]
+        matters = []
+        for place in range(len(text)):
+            for token in range(said.numel()):
+                changed = [*text[:place], token, *text[place + 1 :]]
+                logits = model(torch.tensor([changed]))[0][-1]
+                if (logits - said).norm(p=math.inf).item() > 0.0001:
+                    matters.append(place)
+                    break
+    return len(text) - min(matters) if matters else 0
+
+
+def used_newest_first(model, ids):
+    base = model(ids)[:, -1]
+    total = ids.shape[1]
+    used = 0
+    for back in range(1, total + 1):
+        tries = ids.repeat(base.shape[-1], 1)
+        tries[:, total - back] = torch.arange(base.shape[-1])
+        if not torch.allclose(
+            model(tries)[:, -1], base.expand(len(tries), -1), rtol=0.0, atol=1e-4
+        ):
+            used = back
+    return used
+
+
+def used_puts_back(model, ids):
+    text = ids.clone()
+    base = model(text)[0, -1].detach().numpy().copy()
+    for place in range(text.shape[1]):
+        was = int(text[0, place])
+        for token in range(base.size):
+            text[0, place] = token
+            if np.abs(model(text)[0, -1].detach().numpy() - base).max() > 1e-4:
+                return text.shape[1] - place
+        text[0, place] = was
+    return 0
+
+
+def used_recursive(model, ids, skip=0):
+    if skip == ids.shape[1]:
+        return 0
+    logits = model(ids)[:, -1]
+    ways = ids.repeat_interleave(logits.shape[-1], dim=0)
+    ways[:, skip] = torch.arange(len(ways))
+    farthest = (model(ways)[:, -1] - logits).abs().max()
+    return ids.shape[1] - skip if farthest > 1e-4 else used_recursive(model, ids, skip + 1)
+
+
+def moves_at(model, ids, place, tokens=None, limit=1e-4):
+    """Say whether a token at this place moves the last logits, all of them or some tried."""
+    base = model(ids)[0, -1]
+    for token in range(len(base)) if tokens is None else tokens(int(ids[0, place]), len(base)):
+        other = ids.clone()
+        other[0, place] = token
+        if (model(other)[0, -1] - base).abs().max() > limit:
+            return True
+    return False
+
+
+def places_that_move(model, ids, **options):
+    return [place for place in range(ids.shape[1]) if moves_at(model, ids, place, **options)]
+
+
+def oldest(model, ids, **options):
+    moving = places_that_move(model, ids, **options)
+    return ids.shape[1] - moving[0] if moving else 0
+
+
+def w_used_until_a_gap(model, ids):
+    used = 0
+    while used < ids.shape[1] and moves_at(model, ids, ids.shape[1] - 1 - used):
+        used += 1
+    return used
+
+
+def w_used_newest(model, ids):
+    moving = places_that_move(model, ids)
+    return ids.shape[1] - moving[-1] if moving else 0
+
+
+def w_used_count(model, ids):
+    return len(places_that_move(model, ids))
+
+
+def w_used_next_token(model, ids):
+    return oldest(model, ids, tokens=lambda old, size: [(old + 1) % size])
+
+
+def w_used_zero(model, ids):
+    return oldest(model, ids, tokens=lambda old, size: [0])
+
+
+def w_used_every_place(model, ids):
+    base = model(ids)
+    for place in range(ids.shape[1]):
+        for token in range(base.shape[-1]):
+            other = ids.clone()
+            other[0, place] = token
+            if (model(other) - base).abs().max() > 1e-4:
+                return ids.shape[1] - place
+    return 0
+
+
+def w_used_argmax(model, ids):
+    base = model(ids)[0, -1].argmax()
+    for place in range(ids.shape[1]):
+        rows = ids.repeat(model(ids).shape[-1], 1)
+        rows[:, place] = torch.arange(len(rows))
+        if (model(rows)[:, -1].argmax(-1) != base).any():
+            return ids.shape[1] - place
+    return 0
+
+
+def w_used_any_difference(model, ids):
+    return oldest(model, ids, limit=0.0)
+
+
+def w_used_coarse(model, ids):
+    return oldest(model, ids, limit=0.01)
+
+
+def w_used_distance(model, ids):
+    moving = places_that_move(model, ids)
+    return ids.shape[1] - 1 - moving[0] if moving else 0
+
+
+def w_used_place(model, ids):
+    moving = places_that_move(model, ids)
+    return moving[0] if moving else 0
+
+
+def w_used_cut(model, ids):
+    base = model(ids)[0, -1]
+    for place in range(ids.shape[1]):
+        shorter = ids[:, place + 1 :]
+        if shorter.numel() == 0 and base.abs().max() > 1e-4:
+            return 1
+        if (model(shorter)[0, -1] - base).abs().max() > 1e-4:
+            return ids.shape[1] - place
+    return 0
+
+
+def w_used_never_restored(model, ids):
+    base = model(ids)[:, -1]
+    tries = ids.repeat(base.shape[-1], 1)
+    used = 0
+    for back in range(1, ids.shape[1] + 1):
+        tries[:, -back] = torch.arange(len(tries))
+        if (model(tries)[:, -1] - base).abs().amax() > 1e-4:
+            used = back
+    return used
+
+
+def w_used_in_place(model, ids):
+    base = model(ids)[:, -1]
+    for place in range(ids.shape[1]):
+        ids[0, place] = (ids[0, place] + 1) % base.shape[-1]
+        if (model(ids)[:, -1] - base).abs().amax() > 1e-4:
+            return ids.shape[1] - place
+    return 0
+
+
+def w_used_tensor(model, ids):
+    return torch.tensor(oldest(model, ids))
+
+
+def m_used_none(model, ids):
+    oldest(model, ids)
+
+
+def m_used_float(model, ids):
+    return float(oldest(model, ids))
+
+
+def m_used_half(model, ids):
+    return oldest(model, ids) // 2
+
+
+def m_used_three(model, ids):
+    return 3
+
+
+def m_used_first_place_only(model, ids):
+    return ids.shape[1] if moves_at(model, ids, 0) else 1
+
+
+def m_used_list(model, ids):
+    return places_that_move(model, ids)
+
+
 m_long_worst = _long(_newest, pick=lambda x: x[:, -1].argmin(-1, keepdim=True))
 m_long_three = _long(lambda ids, m, t: ids[:, -min(3, m) :][:, -2:])
 
@@ -1623,15 +1651,6 @@ m_long_three = _long(lambda ids, m, t: ids[:, -min(3, m) :][:, -2:])
 # =============================================================================================
 
 CORRECT = {
-    "gpt.cnn_receptive_field": [
-        field_formula,
-        field_loop,
-        field_recursive,
-        field_set,
-        field_effective,
-        field_gradient,
-        field_numpy,
-    ],
     "gpt.lm_batch": [
         batch_stack,
         batch_index,
@@ -1676,33 +1695,17 @@ CORRECT = {
         long_rows,
         long_filled,
     ],
+    "gpt.context_used": [
+        used_one_by_one,
+        used_all_in_one_batch,
+        used_from_a_list,
+        used_newest_first,
+        used_puts_back,
+        used_recursive,
+    ],
 }
 
 WRONG = {
-    "gpt.cnn_receptive_field": [
-        ("half-kernels", w_field_halves),
-        ("kernels-added-up", w_field_sum),
-        ("kernels-added-up", w_field_sum_gaps),
-        ("kernels-added-up", w_field_sum_dilated),
-        ("kernels-multiplied", w_field_power),
-        ("kernels-multiplied", w_field_power_gaps),
-        ("own-place-left-out", w_field_zero),
-        ("whole-kernel-a-layer", w_field_whole),
-        ("whole-kernel-a-layer", w_field_whole_flat),
-        ("no-dilation", w_field_no_dilation),
-        ("dilation-doubles", w_field_wavenet),
-        ("dilation-doubles", w_field_wavenet_scaled),
-        ("dilation-doubles", w_field_growing),
-        ("one-side-only", w_field_radius),
-        ("one-side-only", w_field_radius_only),
-        ("dilation-once", w_field_first_dilated),
-        ("dilation-once", w_field_rest_dilated),
-        ("dilation-as-gap", w_field_gap),
-        ("one-layer", w_field_one),
-        ("places-read", w_field_plus_dilation),
-        ("on-a-plane", w_field_square),
-        ("no-int", w_field_float),
-    ],
     "gpt.lm_batch": [
         ("next-block", w_batch_next_block),
         ("one-row", w_batch_returns),
@@ -1853,17 +1856,26 @@ WRONG = {
         ("first-row-for-all", w_long_first_row),
         ("changes-its-input", w_long_in_place),
     ],
+    "gpt.context_used": [
+        ("stops-at-a-gap", w_used_until_a_gap),
+        ("newest-token-that-matters", w_used_newest),
+        ("tokens-counted", w_used_count),
+        ("one-other-token-only", w_used_next_token),
+        ("one-other-token-only", w_used_zero),
+        ("all-places-compared", w_used_every_place),
+        ("guess-compared", w_used_argmax),
+        ("rounding-counts", w_used_any_difference),
+        ("small-effects-missed", w_used_coarse),
+        ("one-off", w_used_distance),
+        ("place-returned", w_used_place),
+        ("text-cut-off", w_used_cut),
+        ("changes-pile-up", w_used_never_restored),
+        ("changes-its-input", w_used_in_place),
+        ("tensor-for-a-number", w_used_tensor),
+    ],
 }
 
 MUTANTS = {
-    "gpt.cnn_receptive_field": [
-        m_field_tensor,
-        m_field_even,
-        m_field_plus_two,
-        m_field_swapped,
-        m_field_text,
-        m_field_range,
-    ],
     "gpt.lm_batch": [
         m_batch_reversed,
         m_batch_float,
@@ -1914,5 +1926,13 @@ MUTANTS = {
         m_long_refuses,
         m_long_worst,
         m_long_three,
+    ],
+    "gpt.context_used": [
+        m_used_none,
+        m_used_float,
+        m_used_half,
+        m_used_three,
+        m_used_first_place_only,
+        m_used_list,
     ],
 }

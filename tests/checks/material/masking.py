@@ -1131,6 +1131,430 @@ def m_another_softmax_twice(query, key, value, mask):
     return weights @ value
 
 
+# =============================================================================================
+# moved_outputs
+# =============================================================================================
+
+
+def moved_at_once(model, x):
+    """All changed copies side by side in one batch."""
+    T = x.shape[1]
+    copies = x.repeat(T, 1, 1, 1)  # (changed token, B, T, D)
+    for s in range(T):
+        copies[s, :, s] += torch.randn(x.shape[0], x.shape[2], dtype=x.dtype)
+    moves = model(copies.flatten(0, 1)).unflatten(0, (T, -1)) - model(x)
+    return (moves.abs() > 1e-4).any(-1).any(1).T
+
+
+def moved_numpy(model, x):
+    rng = np.random.default_rng(5)
+    before, T = model(x).numpy(), x.shape[1]
+    moved = np.zeros((T, T), dtype=bool)
+    for s in range(T):
+        other = x.numpy().copy()
+        other[:, s, :] = rng.uniform(-1, 1, size=other[:, s, :].shape)
+        moved[:, s] = (abs(model(torch.from_numpy(other)).numpy() - before) > 1e-4).any((0, 2))
+    print(moved)
+    return torch.from_numpy(moved)
+
+
+def moved_loops(model, x):
+    with torch.no_grad():
+        T, before = x.size(1), model(x)
+        moved = torch.zeros(T, T, dtype=torch.bool)
+        for s in range(T):
+            noise = torch.zeros_like(x)
+            noise[:, s].normal_()
+            after = model(x + noise)
+            for t in range(T):
+                moved[t, s] = not torch.allclose(after[:, t], before[:, t], rtol=0, atol=1e-4)
+    return moved
+
+
+@torch.inference_mode()
+def moved_as_in_the_chapter(model, x):
+    before, columns = model(x), []
+    for s in range(x.shape[1]):
+        changed = x.clone()
+        changed[:, s] = torch.rand(x.shape[-1]) - 3
+        columns.append(((model(changed) - before).norm(dim=-1) > 1e-4).sum(0) > 0)
+    return torch.stack(columns, 1)
+
+
+def moved_put_back(model, x):
+    before, rows = model(x).clone(), []
+    for s in range(x.shape[1]):
+        kept = x[:, s].clone()
+        x[:, s] = torch.randn(kept.shape)
+        rows.append(((model(x) - before) ** 2).amax((0, 2)) > 1e-8)
+        x[:, s] = kept
+    return torch.stack(rows).T
+
+
+def moved_gradient(model, x):
+    """What an output depends on has a gradient there."""
+    found = torch.autograd.functional.jacobian(lambda y: model(y).sum(0), x)
+    return found.abs().amax(dim=(1, 2, 4)) > 1e-4
+
+
+def _new(token):
+    return torch.randn(token.shape, dtype=token.dtype)
+
+
+def _moves(model, x, new=_new, size=None, base=None, place=None):
+    """(T, T): how much output t moves when token s is changed, in parts that may be wrong."""
+    size = size or (lambda change: change.abs().amax(-1).amax(0))
+    place = place or (lambda s: (slice(None), s))
+    base = model(x) if base is None else base
+    result = []
+    for s in range(x.shape[1]):
+        other = x.clone()
+        other[place(s)] = new(other[place(s)])
+        result.append(size(model(other) - base))
+    return torch.stack(result, dim=1)
+
+
+def _moved(**parts):
+    return lambda model, x: _moves(model, x, **parts) > 1e-4
+
+
+def _step_by_step(model, x, judge, keep=True, earlier=False):
+    """The outputs of round after round, all changes kept; `earlier`: against the round before."""
+    other, last, result = x.clone(), model(x), []
+    for s in range(x.shape[1]):
+        other = other if keep else x.clone()
+        other[:, s] = _new(other[:, s])
+        after = model(other)
+        result.append((after - last).abs().amax((0, 2)) > 1e-4)
+        last = after if earlier else last
+    return judge(torch.stack(result, 1))
+
+
+def _same(moved):
+    return moved
+
+
+def w_moved_rows(model, x):
+    return moved_loops(model, x).T
+
+
+def w_moved_rows_stacked(model, x):
+    before, T = model(x), x.shape[1]
+    each = []
+    for s in range(T):
+        keep = torch.ones(T, 1, dtype=x.dtype)
+        keep[s] = 0
+        other = x * keep + _new(x) * (1 - keep)
+        each.append((model(other) - before).abs().gt(1e-4).any(2).any(0))
+    return torch.stack(each)
+
+
+def w_moved_for_good(model, x):
+    return _step_by_step(model, x, _same)
+
+
+def w_moved_in_place(model, x):
+    before, result = model(x), []
+    for s in range(x.shape[1]):
+        x[:, s] = _new(x[:, s])
+        result.append((model(x) - before).abs().amax((0, 2)) > 1e-4)
+    return torch.stack(result, 1)
+
+
+def w_moved_earlier(model, x):
+    return _step_by_step(model, x, _same, keep=False, earlier=True)
+
+
+def w_moved_last_stays(model, x):
+    """Each round puts the token of the round before back; nobody does so after the last."""
+    before, first, result = model(x), x.clone(), []
+    for s in range(x.shape[1]):
+        x.copy_(first)
+        x[:, s] = _new(x[:, s])
+        result.append((model(x) - before).abs().amax((0, 2)) > 1e-4)
+    return torch.stack(result, 1)
+
+
+def w_moved_leaks(model, x):
+    moved = moved_loops(model, x)
+    for t in range(len(moved)):
+        moved[t, : t + 1] = False
+    return moved
+
+
+def w_moved_past(model, x):
+    before, T = model(x), x.shape[1]
+    moved = torch.zeros(T, T, dtype=torch.bool)
+    for s in range(T):
+        other = x.clone()
+        other[:, s] = _new(other[:, s])
+        for t in range(s, T):
+            moved[t, s] = bool((model(other)[:, t] - before[:, t]).abs().max() > 1e-4)
+    return moved
+
+
+def w_moved_still(model, x):
+    return torch.logical_not(moved_at_once(model, x))
+
+
+def w_moved_amounts(model, x):
+    return _moves(model, x)
+
+
+def w_moved_ints(model, x):
+    return moved_loops(model, x).long()
+
+
+def w_moved_batch(model, x):
+    return torch.stack(
+        [
+            (model(torch.cat([x[:, :s], _new(x[:, s : s + 1]), x[:, s + 1 :]], 1)) - model(x))
+            .abs()
+            .amax(-1)
+            > 1e-4
+            for s in range(x.shape[1])
+        ],
+        dim=-1,
+    )
+
+
+def w_moved_everything(model, x):
+    return torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
+
+
+def m_moved_triangle(model, x):
+    return w_moved_everything(model, x).tril()
+
+
+def m_moved_coarse(model, x):
+    return _moves(model, x) > 1.5
+
+
+def m_moved_shifted(model, x):
+    return moved_loops(model, x).roll(1, 0)
+
+
+def m_moved_not_the_last(model, x):
+    moved = moved_loops(model, x)
+    moved[:, -1] = False
+    return moved
+
+
+def m_moved_or_its_mirror(model, x):
+    moved = moved_loops(model, x)
+    return moved | moved.T
+
+
+def m_moved_by_chance(model, x):
+    return torch.rand(x.shape[1], x.shape[1]) > 0.5
+
+
+def m_moved_list(model, x):
+    return moved_loops(model, x).tolist()
+
+
+# =============================================================================================
+# how_far_ahead
+# =============================================================================================
+
+
+def ahead_from_the_map(model, x):
+    return max([0, *[int(s - t) for t, s in moved_loops(model, x).nonzero()]])
+
+
+def ahead_diagonals(model, x):
+    """From the corner of the map inwards, until a diagonal holds something."""
+    moved = moved_at_once(model, x)
+    for k in range(x.shape[1] - 1, 0, -1):
+        if moved.diagonal(k).any():
+            return k
+    return 0
+
+
+def ahead_first_output(model, x):
+    """Of each changed token, the first output that moves is the furthest from it."""
+    before, distances = model(x), [0]
+    for s in range(x.shape[1]):
+        other = x.clone()
+        other[:, s] = _new(other[:, s])
+        moved = (model(other) - before).abs().amax((0, 2)).gt(1e-4)
+        if moved.any():
+            distances.append(s - moved.int().argmax().item())
+    return max(distances)
+
+
+def ahead_argwhere(model, x):
+    found = np.argwhere(moved_numpy(model, x).numpy())
+    return int((found[:, 1] - found[:, 0]).max(initial=0))
+
+
+def ahead_from_behind(model, x):
+    """All tokens from s on are changed: the furthest is the same."""
+    before, furthest = model(x), 0
+    for s in range(1, x.shape[1]):
+        other = torch.cat([x[:, :s], torch.randn(x[:, s:].shape, dtype=x.dtype)], dim=1)
+        for t in range(s - 1):
+            if ((model(other) - before)[:, t].abs() > 1e-4).any():
+                furthest = max(furthest, s - t)
+        if ((model(other) - before)[:, s - 1].abs() > 1e-4).any():
+            furthest = max(furthest, 1)
+    return furthest
+
+
+def _furthest(moved):
+    return max((s - t for t, s in moved.nonzero().tolist() if s > t), default=0)
+
+
+def _ahead(**parts):
+    return lambda model, x: _furthest(_moves(model, x, **parts) > 1e-4)
+
+
+def _of_map(judge):
+    """Wrong: something else is read off a right map."""
+    return lambda model, x: judge(moved_loops(model, x))
+
+
+def _leaks(moved):
+    return [s - t for t, s in moved.nonzero().tolist() if s > t]
+
+
+def w_ahead_nearest(moved):
+    return min(_leaks(moved), default=0)
+
+
+def w_ahead_first(moved):
+    return (_leaks(moved) or [0])[0]
+
+
+def w_ahead_last(moved):
+    return [0, *_leaks(moved)][-1]
+
+
+def w_ahead_distance(moved):
+    return max((abs(s - t) for t, s in moved.nonzero().tolist()), default=0)
+
+
+def w_ahead_back(moved):
+    return max((t - s for t, s in moved.nonzero().tolist() if t > s), default=0)
+
+
+def w_ahead_pairs(moved):
+    return int(moved.triu(1).sum())
+
+
+def w_ahead_in_a_row(moved):
+    return int(moved.triu(1).sum(dim=1).max())
+
+
+def w_ahead_next(moved):
+    return int(moved.diagonal(1).any())
+
+
+def w_ahead_last_token(moved):
+    return _furthest(moved & (torch.arange(len(moved)) == len(moved) - 1))
+
+
+def w_ahead_first_output(moved):
+    return int(moved[0].nonzero().max()) if moved[0].any() else 0
+
+
+def w_ahead_one_more(moved):
+    return max((s - t + 1 for t, s in moved.nonzero().tolist() if s > t), default=0)
+
+
+def w_ahead_own_place(moved):
+    return max((s - t + 1 for t, s in moved.nonzero().tolist() if s >= t), default=0)
+
+
+def w_ahead_token(moved):
+    return max((s for t, s in moved.nonzero().tolist() if s > t), default=0)
+
+
+def w_ahead_below(moved):
+    return max((s - t for t, s in moved.nonzero().tolist()), default=-len(moved))
+
+
+def w_ahead_minus_one(moved):
+    return max(_leaks(moved), default=-1)
+
+
+def w_ahead_bool(moved):
+    return len(_leaks(moved)) > 0
+
+
+def w_ahead_any(moved):
+    return moved.triu(1).any()
+
+
+def w_ahead_tensor(model, x):
+    places = torch.arange(x.shape[1])
+    return ((places - places[:, None]) * moved_at_once(model, x)).max().clamp(min=0)
+
+
+def m_ahead_zero(model, x):
+    return 0
+
+
+def w_ahead_all(moved):
+    return len(moved) - 1
+
+
+def m_ahead_float(moved):
+    return float(_furthest(moved)) + 0.5
+
+
+def m_ahead_mean(moved):
+    return round(sum(_leaks(moved)) / max(1, len(_leaks(moved))))
+
+
+def m_ahead_both_ways(moved):
+    return w_ahead_back(moved) - _furthest(moved)
+
+
+def m_ahead_two_at_most(moved):
+    return min(2, _furthest(moved))
+
+
+def m_ahead_none(moved):
+    _furthest(moved)
+
+
+def m_ahead_negative(moved):
+    return -_furthest(moved)
+
+
+def _some_feature(place):
+    def new(token):
+        token[..., place] = _new(token[..., place])
+        return token
+
+    return new
+
+
+# How the change or its size is wrong, whatever is read off the map then.
+PARTS = [
+    ("sequence-changed", {"place": lambda s: s}),
+    ("feature-changed", {"place": lambda s: (..., s)}),
+    ("more-than-one-token", {"place": lambda s: (slice(None), slice(0, s + 1))}),
+    ("change-that-a-norm-hides", {"new": lambda token: token + 1}),
+    ("change-that-a-norm-hides", {"new": lambda token: 3.0 * token}),
+    ("change-that-a-norm-hides", {"new": lambda token: token - 0.5}),
+    ("zeros-for-the-token", {"new": torch.zeros_like}),
+    ("zeros-for-the-token", {"new": lambda token: -token}),
+    ("one-feature-changed", {"new": _some_feature(0)}),
+    ("one-feature-changed", {"new": _some_feature(-1)}),
+    ("one-feature-of-the-output", {"size": lambda change: change.abs()[..., 0].amax(0)}),
+    ("one-feature-of-the-output", {"size": lambda change: change[:, :, -1].abs().amax(0)}),
+    ("one-sequence-only", {"size": lambda change: change[0].abs().amax(-1)}),
+    ("one-sequence-only", {"place": lambda s: (0, s)}),
+    ("all-features-must-move", {"size": lambda change: change.abs().amin(-1).amax(0)}),
+    ("signed", {"size": lambda change: change.amax(-1).amax(0)}),
+    ("signed", {"size": lambda change: change.mean(-1).abs().amax(0)}),
+    ("signed", {"size": lambda change: change.sum(-1).abs().sum(0)}),
+    ("rounding-taken-for-a-leak", {"size": lambda change: (change != 0).double().amax((0, 2))}),
+]
+
+
 CORRECT = {
     "masking.padding_mask": [
         pad_unsqueeze,
@@ -1192,6 +1616,22 @@ CORRECT = {
         another_empty,
         another_by_hand,
         another_lowest,
+    ],
+    "masking.moved_outputs": [
+        moved_at_once,
+        moved_numpy,
+        moved_loops,
+        moved_as_in_the_chapter,
+        moved_put_back,
+        moved_gradient,
+    ],
+    "masking.how_far_ahead": [
+        ahead_from_the_map,
+        ahead_diagonals,
+        ahead_first_output,
+        ahead_argwhere,
+        ahead_from_behind,
+        _of_map(_furthest),
     ],
 }
 
@@ -1363,6 +1803,53 @@ WRONG = {
         ("detached", w_another_detached),
         ("float32-only", w_another_float_result),
     ],
+    "masking.moved_outputs": [
+        ("rows-and-columns-swapped", w_moved_rows),
+        ("rows-and-columns-swapped", w_moved_rows_stacked),
+        ("more-than-one-token", w_moved_for_good),
+        ("more-than-one-token", w_moved_in_place),
+        ("more-than-one-token", _moved(place=lambda s: (slice(None), slice(s, None)))),
+        ("compared-with-the-round-before", w_moved_earlier),
+        ("changes-its-input", w_moved_last_stays),
+        ("everything-moves", lambda model, x: _moves(model, x, base=x) > 1e-4),
+        ("everything-moves", w_moved_everything),
+        ("only-leaks", w_moved_leaks),
+        ("future-cut-off", w_moved_past),
+        ("true-where-still", w_moved_still),
+        ("numbers-not-booleans", w_moved_amounts),
+        ("numbers-not-booleans", w_moved_ints),
+        ("an-axis-too-many", w_moved_batch),
+        *[(key, _moved(**parts)) for key, parts in PARTS],
+    ],
+    "masking.how_far_ahead": [
+        ("not-the-furthest", _of_map(w_ahead_nearest)),
+        ("not-the-furthest", _of_map(w_ahead_first)),
+        ("not-the-furthest", _of_map(w_ahead_last)),
+        ("past-and-future", _of_map(w_ahead_distance)),
+        ("past-and-future", _of_map(w_ahead_back)),
+        ("counted", _of_map(w_ahead_pairs)),
+        ("counted", _of_map(w_ahead_in_a_row)),
+        ("next-token-only", _of_map(w_ahead_next)),
+        ("one-token-only", _of_map(w_ahead_last_token)),
+        ("one-token-only", _of_map(w_ahead_first_output)),
+        ("one-too-many", _of_map(w_ahead_one_more)),
+        ("one-too-many", _of_map(w_ahead_own_place)),
+        ("place-not-distance", _of_map(w_ahead_token)),
+        ("below-zero", _of_map(w_ahead_below)),
+        ("below-zero", _of_map(w_ahead_minus_one)),
+        ("yes-or-no", _of_map(w_ahead_bool)),
+        ("tensor-for-a-number", _of_map(w_ahead_any)),
+        ("tensor-for-a-number", w_ahead_tensor),
+        ("more-than-one-token", lambda model, x: _step_by_step(model, x, _furthest)),
+        (
+            "compared-with-the-round-before",
+            lambda model, x: _step_by_step(model, x, _furthest, keep=False, earlier=True),
+        ),
+        ("changes-its-input", lambda model, x: _furthest(w_moved_last_stays(model, x))),
+        ("everything-moves", lambda model, x: _furthest(_moves(model, x, base=x) > 1e-4)),
+        ("everything-moves", _of_map(w_ahead_all)),
+        *[(key, _ahead(**parts)) for key, parts in PARTS],
+    ],
 }
 
 MUTANTS = {
@@ -1424,5 +1911,23 @@ MUTANTS = {
         m_another_scores,
         m_another_first,
         m_another_softmax_twice,
+    ],
+    "masking.moved_outputs": [
+        m_moved_triangle,
+        m_moved_coarse,
+        m_moved_shifted,
+        m_moved_not_the_last,
+        m_moved_or_its_mirror,
+        m_moved_by_chance,
+        m_moved_list,
+    ],
+    "masking.how_far_ahead": [
+        m_ahead_zero,
+        _of_map(m_ahead_float),
+        _of_map(m_ahead_mean),
+        _of_map(m_ahead_both_ways),
+        _of_map(m_ahead_two_at_most),
+        _of_map(m_ahead_none),
+        _of_map(m_ahead_negative),
     ],
 }

@@ -1273,6 +1273,293 @@ def m_bug_sorted(positions, d_model):
 
 
 # =============================================================================================
+# order_effect
+# =============================================================================================
+
+
+def effect_scattered(model, x, order):
+    found = model(x[:, order, :])
+    restored = torch.zeros_like(found)
+    for place, token in enumerate(order.tolist()):
+        restored[:, token] = found[:, place]
+    return F.mse_loss(restored, model(x)).item()
+
+
+def effect_moved_outputs(model, x, order):
+    """The old outputs are moved like the tokens: the mean does not mind."""
+    print("two calls")
+    return float(((model(x.index_select(1, order)) - model(x)[:, order]) ** 2).mean())
+
+
+def effect_matrix(model, x, order):
+    moves = torch.eye(len(order), dtype=x.dtype)[order]
+    change = moves.T @ model(moves @ x) - model(x)
+    return (change.flatten() @ change.flatten() / change.numel()).item()
+
+
+def effect_numpy(model, x, order):
+    other, plain = model(x[:, order]).numpy(), model(x).numpy()
+    back = np.empty_like(other)
+    back[:, order.numpy()] = other
+    return float(np.mean((back.astype("float64") - plain) ** 2))
+
+
+def effect_token_by_token(model, x, order):
+    before, after = model(x).unbind(1), model(x[:, order]).unbind(1)
+    sizes = [(before[token] - new).pow(2).mean() for token, new in zip(order, after, strict=True)]
+    return sum(size.item() for size in sizes) / len(sizes)
+
+
+def effect_one_batch(model, x, order):
+    both = model(torch.cat([x, x.gather(1, order[None, :, None].expand_as(x))]))
+    plain, other = both.chunk(2)
+    inverse = torch.empty_like(order)
+    inverse[order] = torch.arange(len(order))
+    return torch.mean(torch.square(other[:, inverse] - plain)).item()
+
+
+def _effect(back=None, forth=None, size=None, against=None):
+    """A right one in parts that a wrong one overrides."""
+
+    def effect(model, x, order):
+        other = model(x[:, order] if forth is None else forth(x, order))
+        restored = torch.empty_like(other).index_copy_(1, order, other)
+        if back is not None:
+            restored = back(other, order)
+        plain = model(x) if against is None else against(model, x)
+        change = restored - plain
+        return float(change.pow(2).mean() if size is None else size(change))
+
+    return effect
+
+
+def _inverse(order):
+    return torch.tensor([order.tolist().index(n) for n in range(len(order))])
+
+
+def w_effect_other_way(model, x, order):
+    return effect_scattered(model, x, _inverse(order))
+
+
+def w_effect_reversed(model, x, order):
+    return effect_one_batch(model, x, torch.arange(x.shape[1] - 1, -1, -1))
+
+
+def w_effect_once(model, x, order):
+    found = model(x)
+    return F.mse_loss(found[:, order], found).item()
+
+
+def w_effect_sequences(model, x, order):
+    return F.mse_loss(model(x[order])[_inverse(order)], model(x)).item()
+
+
+def w_effect_features(model, x, order):
+    other = model(x.index_select(2, order)).index_select(2, _inverse(order))
+    return F.mse_loss(other, model(x)).item()
+
+
+def w_effect_tensor(model, x, order):
+    return ((model(x[:, order]) - model(x)[:, order]) ** 2).mean()
+
+
+def w_effect_last(model, x, order):
+    change = model(x[:, order])[:, _inverse(order)] - model(x)
+    return change[:, -1, :].pow(2).mean().item()
+
+
+def m_effect_relative(model, x, order):
+    return effect_scattered(model, x, order) / model(x).pow(2).mean().item()
+
+
+def m_effect_fourth_power(model, x, order):
+    return _effect(size=lambda change: change.pow(4).mean())(model, x, order)
+
+
+def m_effect_largest(model, x, order):
+    return _effect(size=lambda change: change.square().max())(model, x, order)
+
+
+def m_effect_half(model, x, order):
+    return 0.5 * effect_scattered(model, x, order)
+
+
+def m_effect_rolled(model, x, order):
+    return effect_scattered(model, x, torch.arange(len(order)).roll(1))
+
+
+def m_effect_by_chance(model, x, order):
+    return effect_scattered(model, x, torch.randperm(len(order)))
+
+
+def m_effect_variance(model, x, order):
+    return 2 * _effect(size=torch.var)(model, x, order) + 0.01
+
+
+# =============================================================================================
+# consistent_distances
+# =============================================================================================
+
+
+def distances_by_loops(table):
+    rows, found = table.double().tolist(), []
+    for k in range(len(rows) - 1):
+        scores = [
+            sum(a * b for a, b in zip(rows[p], rows[p + k], strict=True))
+            for p in range(len(rows) - k)
+        ]
+        if max(scores) - min(scores) < 1e-3:
+            found.append(k)
+    return found
+
+
+def distances_by_slices(table):
+    length = table.shape[0]
+    alike = []
+    for k in range(length - 1):
+        scores = (table[: length - k] * table[k:]).sum(dim=-1)
+        if (scores - scores.mean()).abs().max() < 0.001:
+            alike += [k]
+    return alike
+
+
+def distances_allclose(table):
+    scores = torch.einsum("pd,qd->pq", table, table)
+    along = [torch.diagonal(scores, offset=-k) for k in range(len(scores) - 1)]
+    return [k for k, s in enumerate(along) if torch.allclose(s, s[0], rtol=0.0, atol=1e-3)]
+
+
+def distances_numpy(table):
+    gram = np.inner(table.numpy(), table.numpy())
+    spread = [np.ptp(np.diag(gram, k)) for k in range(len(gram) - 1)]
+    return np.flatnonzero(np.array(spread) < 1e-3).tolist()
+
+
+def distances_shifted(table):
+    """One step down and to the right, everywhere at once; a sum of steps stays below 0.001."""
+    scores = table.double() @ table.double().T
+    step = (scores[1:, 1:] - scores[:-1, :-1]).abs() < 1e-3
+    return [k for k in range(len(table) - 1) if step.diagonal(k).all()]
+
+
+def distances_std(table):
+    print("by their deviation")
+    scores = table @ table.mT
+    return tuple(k for k in range(len(table) - 1) if scores.diagonal(k).std().item() < 1e-3)
+
+
+def _distances(score=None, alike=None, ks=None):
+    """A right one in parts that a wrong one overrides; `score(table, k)` gives a distance's."""
+
+    def distances(table):
+        length = len(table)
+        found = []
+        for k in ks(length) if ks else range(length - 1):
+            if score is None:
+                scores = torch.stack([table[p] @ table[p + k] for p in range(length - k)])
+            else:
+                scores = score(table, k)
+            if (alike or (lambda s: s.amax() - s.amin() < 0.001))(scores):
+                found.append(k)
+        return found
+
+    return distances
+
+
+def _rows(table, k):
+    return table[k:] - table[: len(table) - k]
+
+
+def _rows_alike(rows):
+    return (rows.amax(dim=0) - rows.amin(dim=0)).max() < 0.001
+
+
+def w_distances_all_or_none(table):
+    lengths = table.norm(dim=-1)
+    return list(range(len(table) - 1)) if lengths.max() - lengths.min() < 5e-4 else []
+
+
+def w_distances_neighbours(table):
+    scores = (table[1:] * table[:-1]).sum(-1)
+    return [k for k in range(len(table) - 1) if scores.max() - scores.min() < 1e-3]
+
+
+def w_distances_first_places(table):
+    gram = table @ table.T
+    return [k for k in range(len(table) - 1) if abs(gram[0, k] - gram[1, k + 1]) < 1e-3]
+
+
+def w_distances_while(table):
+    k, right = 0, distances_by_slices(table)
+    while k in right:
+        k += 1
+    return list(range(k))
+
+
+def w_distances_cosine(table):
+    return distances_by_slices(table / table.norm(dim=-1, keepdim=True).clamp(min=1e-12))
+
+
+def w_distances_euclid(table):
+    return _distances(lambda table, k: _rows(table, k).norm(dim=-1))(table)
+
+
+def w_distances_features(table):
+    gram = torch.einsum("pc,pd->cd", table, table)
+    return _distances(lambda table, k: gram.diagonal(k))(table)
+
+
+def m_distances_of_features(table):
+    return distances_by_slices(table.T)
+
+
+def w_distances_antidiagonal(table):
+    gram = (table @ table.T).fliplr()
+    return [k for k in range(len(gram) - 1) if np.ptp(gram.diagonal(k).numpy()) < 1e-3]
+
+
+def w_distances_rolled(table):
+    return _distances(lambda table, k: torch.sum(table * torch.roll(table, k, 0), dim=1))(table)
+
+
+def w_distances_wrong_ones(table):
+    return sorted({*range(len(table) - 1)} - {*distances_by_loops(table)})
+
+
+def w_distances_same_as_itself(table):
+    first = table[0] @ table[0]
+    return _distances(alike=lambda scores: (scores - first).abs().max() < 0.001)(table)
+
+
+def w_distances_tensor(table):
+    return torch.tensor(distances_by_slices(table), dtype=torch.int64)
+
+
+def m_distances_from_one(table):
+    return [k + 1 for k in distances_by_slices(table)]
+
+
+def m_distances_falling(table):
+    return distances_by_slices(table)[::-1]
+
+
+def m_distances_strict(table):
+    return [k for k in distances_by_slices(table) if k % 2 == 0][:3]
+
+
+def m_distances_median(table):
+    return _distances(alike=lambda s: (s - s.median()).abs().median() > 1e-3)(table)[:2]
+
+
+def m_distances_count(table):
+    return [len(distances_by_slices(table))]
+
+
+def m_distances_sum(table):
+    return [sum(distances_by_slices(table))]
+
+
+# =============================================================================================
 # the lists
 # =============================================================================================
 
@@ -1321,6 +1608,24 @@ CORRECT = {
         bug_table,
         bug_both_powers,
         _bug(),
+    ],
+    "positions.order_effect": [
+        effect_scattered,
+        effect_moved_outputs,
+        effect_matrix,
+        effect_numpy,
+        effect_token_by_token,
+        effect_one_batch,
+        _effect(),
+    ],
+    "positions.consistent_distances": [
+        distances_by_loops,
+        distances_by_slices,
+        distances_allclose,
+        distances_numpy,
+        distances_shifted,
+        distances_std,
+        _distances(),
     ],
 }
 
@@ -1500,6 +1805,55 @@ WRONG = {
         ("positions-in-half-precision", w_bug_bfloat16),
         ("not-float32", w_bug_double),
     ],
+    "positions.order_effect": [
+        ("not-brought-back", _effect(back=lambda other, order: other)),
+        ("not-brought-back", lambda m, x, order: F.mse_loss(m(x), m(x[:, order])).item()),
+        ("moved-twice", _effect(back=lambda other, order: other.index_select(1, order))),
+        ("moved-the-other-way", w_effect_other_way),
+        ("always-reversed", w_effect_reversed),
+        (
+            "undone-before-the-model",
+            _effect(forth=lambda x, o: x[:, o][:, _inverse(o)], back=lambda other, order: other),
+        ),
+        ("undone-before-the-model", lambda model, x, order: 0.0),
+        ("only-the-output-moved", w_effect_once),
+        ("compared-with-the-input", _effect(against=lambda model, x: x)),
+        ("another-axis-moved", w_effect_sequences),
+        ("another-axis-moved", w_effect_features),
+        ("one-position-only", _effect(size=lambda change: change[:, :1].square().mean())),
+        ("one-position-only", w_effect_last),
+        ("absolute", _effect(size=lambda change: torch.mean(torch.abs(change)))),
+        ("absolute", _effect(size=lambda change: F.l1_loss(change, 0 * change))),
+        ("summed", _effect(size=lambda change: (change**2).sum())),
+        ("summed", _effect(size=lambda change: (change**2).sum((1, 2)).mean())),
+        ("summed", _effect(size=lambda change: torch.einsum("btd,btd->bt", change, change).mean())),
+        ("root-taken", _effect(size=lambda change: torch.sqrt((change**2).mean()))),
+        ("root-taken", _effect(size=torch.linalg.vector_norm)),
+        ("averaged-before-squared", _effect(size=lambda change: change.mean() ** 2)),
+        ("averaged-before-squared", _effect(size=lambda change: change.mean(1).pow(2).mean())),
+        ("tensor-for-a-number", w_effect_tensor),
+    ],
+    "positions.consistent_distances": [
+        ("one-distance-for-all", w_distances_all_or_none),
+        ("one-distance-for-all", w_distances_neighbours),
+        ("first-places-only", w_distances_first_places),
+        ("up-to-the-first-that-fails", w_distances_while),
+        ("rounding-counts", _distances(alike=lambda s: len(s.unique()) == 1)),
+        ("rounding-counts", _distances(alike=lambda s: torch.allclose(s, s[0]))),
+        ("rows-not-scores", _distances(_rows, _rows_alike)),
+        ("distance-of-the-vectors", w_distances_euclid),
+        ("cosine", w_distances_cosine),
+        ("features-with-features", w_distances_features),
+        ("other-diagonal", w_distances_antidiagonal),
+        ("wraps-around", w_distances_rolled),
+        ("turned-round", w_distances_wrong_ones),
+        ("last-or-first-distance", _distances(ks=range)),
+        ("last-or-first-distance", _distances(ks=lambda length: range(1, length - 1))),
+        ("last-or-first-distance", _distances(ks=lambda length: range(length - 2))),
+        ("spread-of-all-distances", w_distances_same_as_itself),
+        ("differences-cancel", _distances(alike=lambda s: (s - s.mean()).sum().abs() < 1e-3)),
+        ("tensor-for-a-number", w_distances_tensor),
+    ],
 }
 
 MUTANTS = {
@@ -1551,5 +1905,23 @@ MUTANTS = {
         m_bug_nine_thousand,
         m_bug_sorted,
         _bug(lambda p, e: p / 10_000**e + 0.01),
+    ],
+    "positions.order_effect": [
+        m_effect_relative,
+        m_effect_fourth_power,
+        m_effect_largest,
+        m_effect_half,
+        m_effect_rolled,
+        m_effect_by_chance,
+        m_effect_variance,
+    ],
+    "positions.consistent_distances": [
+        m_distances_of_features,
+        m_distances_from_one,
+        m_distances_falling,
+        m_distances_strict,
+        m_distances_median,
+        m_distances_count,
+        m_distances_sum,
     ],
 }

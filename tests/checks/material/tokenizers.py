@@ -2050,6 +2050,199 @@ def m_bug_upper(words, pair):
     return {w.upper(): n for w, n in bug_split(words, pair).items()}
 
 
+# =============================================================================================
+# shortest_leak
+# =============================================================================================
+
+
+def leak_combinations(encode, decode, text):
+    ends = sorted(
+        itertools.combinations(range(len(text) + 1), 2), key=lambda pair: (pair[1] - pair[0], pair)
+    )
+    for start, end in ends:
+        if decode(encode(text[start:end])) != text[start:end]:
+            return text[start:end]
+    return ""
+
+
+def leak_next(encode, decode, text):
+    n = len(text)
+    pieces = (text[i : i + size] for size in range(1, n + 1) for i in range(n + 1 - size))
+    return next((p for p in pieces if decode(encode(p)) != p), "")
+
+
+def leak_min(encode, decode, text):
+    """The first of the shortest is what min gives, as the starts come in order."""
+    places = range(len(text))
+    pieces = [text[i : j + 1] for i in places for j in places if i <= j]
+    return min((p for p in pieces if p != decode(encode(p))), key=len, default="")
+
+
+def leak_while(encode, decode, text):
+    size = 1
+    while size <= len(text):
+        start = 0
+        while start + size <= len(text):
+            piece = text[start : start + size]
+            ids = encode(piece)
+            if piece != decode(ids):
+                return piece
+            start += 1
+        size += 1
+    return ""
+
+
+def leak_shrunk(encode, decode, text):
+    """For each start the shortest piece, then the shortest of these."""
+    best = None
+    for start in range(len(text)):
+        for end in range(start + 1, len(text) + 1):
+            if best is not None and end - start >= len(best):
+                break
+            if decode(encode(text[start:end])) != text[start:end]:
+                best = text[start:end]
+                break
+    return best or ""
+
+
+def leak_remembered(encode, decode, text):
+    print("text of", len(text))
+    seen = {}
+
+    def leaks(piece):
+        if piece not in seen:
+            seen[piece] = decode(encode(piece)) != piece
+        return seen[piece]
+
+    for size in range(len(text)):
+        found = [n for n in range(len(text) - size) if leaks(text[n : n + size + 1])]
+        if found:
+            return text[found[0] : found[0] + size + 1]
+    return ""
+
+
+def _leak(pieces=None, leaks=None, choose=None):
+    """A right one in parts that a wrong one overrides; `pieces(text)` gives them in order."""
+
+    def shortest_leak(encode, decode, text):
+        def back(piece):
+            return decode(encode(piece))
+
+        n = len(text)
+        tried = pieces(text) if pieces else _by_size(text, range(1, n + 1))
+        found = [p for p in tried if (leaks(p, back, encode) if leaks else p != back(p))]
+        if not found:
+            return ""
+        return choose(found, back) if choose else found[0]
+
+    return shortest_leak
+
+
+def _by_size(text, sizes):
+    return [text[i : i + size] for size in sizes for i in range(len(text) - size + 1)]
+
+
+def w_leak_whole(encode, decode, text):
+    return "" if decode(encode(text)) == text else text
+
+
+def w_leak_guarded(encode, decode, text):
+    back = decode(encode(text))
+    return leak_next(encode, decode, text) if back != text else ""
+
+
+def w_leak_characters(encode, decode, text):
+    for character in text:
+        if decode(encode(character)) != character:
+            return character
+    return ""
+
+
+def w_leak_words(encode, decode, text):
+    for word in text.split():
+        if decode(encode(word)) != word:
+            return word
+    return ""
+
+
+def w_leak_prefix(encode, decode, text):
+    end = 1
+    while end <= len(text) and decode(encode(text[:end])) == text[:end]:
+        end += 1
+    return text[:end] if end <= len(text) else ""
+
+
+def w_leak_loops_swapped(encode, decode, text):
+    for i in range(len(text)):
+        for j in range(i + 1, len(text) + 1):
+            if decode(encode(text[i:j])) != text[i:j]:
+                return text[i:j]
+    return ""
+
+
+def w_leak_overwritten(encode, decode, text):
+    found = ""
+    for size in range(1, len(text) + 1):
+        for start in range(len(text) - size + 1):
+            piece = text[start : start + size]
+            if decode(encode(piece)) != piece:
+                found = piece
+        if found:
+            break
+    return found
+
+
+def w_leak_not_the_whole(encode, decode, text):
+    return _leak(lambda text: _by_size(text, range(1, len(text))))(encode, decode, text)
+
+
+def w_leak_not_the_last(encode, decode, text):
+    n = len(text)
+    for size in range(1, n):
+        for start in range(n - size):
+            if decode(encode(text[start : start + size])) != text[start : start + size]:
+                return text[start : start + size]
+    return ""
+
+
+def w_leak_none(encode, decode, text):
+    return leak_next(encode, decode, text) or None
+
+
+def m_leak_place(encode, decode, text):
+    return str(text.find(leak_next(encode, decode, text)))
+
+
+def m_leak_first_difference(encode, decode, text):
+    for one, other in zip(text, decode(encode(text)), strict=False):
+        if one != other:
+            return one
+    return ""
+
+
+def m_leak_twice(encode, decode, text):
+    return leak_next(encode, decode, text) * 2
+
+
+def m_leak_with_more(encode, decode, text):
+    """One character more to the right."""
+    piece = leak_next(encode, decode, text)
+    start = text.find(piece)
+    return text[start : start + len(piece) + 1] if piece else ""
+
+
+def m_leak_stripped(encode, decode, text):
+    return leak_next(encode, decode, text).strip()
+
+
+def m_leak_three_at_most(encode, decode, text):
+    return _leak(lambda text: _by_size(text, range(1, 4)))(encode, decode, text)
+
+
+def m_leak_constant(encode, decode, text):
+    return " "
+
+
 CORRECT = {
     "tokenizers.word_tokenize": [
         words_regex,
@@ -2120,6 +2313,15 @@ CORRECT = {
         bug_loop,
         bug_doubled_spaces,
         bug_package_piece,
+    ],
+    "tokenizers.shortest_leak": [
+        leak_combinations,
+        leak_next,
+        leak_min,
+        leak_while,
+        leak_shrunk,
+        leak_remembered,
+        _leak(),
     ],
 }
 
@@ -2307,6 +2509,36 @@ WRONG = {
         ("keys-not-text", w_bug_tuples),
         ("changes-its-input", w_bug_in_place),
     ],
+    "tokenizers.shortest_leak": [
+        ("whole-text-returned", w_leak_whole),
+        ("whole-text-first", w_leak_guarded),
+        ("single-characters", w_leak_characters),
+        ("single-characters", _leak(list)),
+        ("words-only", w_leak_words),
+        ("words-only", _leak(lambda text: sorted(text.split(), key=len))),
+        ("from-the-start-only", w_leak_prefix),
+        ("from-the-start-only", w_leak_loops_swapped),
+        ("longest-first", _leak(lambda text: _by_size(text, range(len(text), 0, -1)))),
+        ("last-of-the-shortest", w_leak_overwritten),
+        ("last-of-the-shortest", _leak(choose=lambda found, _: min(found[::-1], key=len))),
+        ("ends-missed", w_leak_not_the_whole),
+        ("ends-missed", w_leak_not_the_last),
+        ("what-came-back", _leak(choose=lambda found, back: back(found[0]))),
+        ("lengths-only", _leak(leaks=lambda piece, back, _: len(piece) != len(back(piece)))),
+        (
+            "ids-compared",
+            _leak(leaks=lambda piece, back, encode: encode(piece) != encode(back(piece))),
+        ),
+        (
+            "forgiving-comparison",
+            _leak(leaks=lambda piece, back, _: piece.casefold() != back(piece).casefold()),
+        ),
+        (
+            "forgiving-comparison",
+            _leak(leaks=lambda piece, back, _: piece.split() != back(piece).split()),
+        ),
+        ("nothing-for-no-leak", w_leak_none),
+    ],
 }
 
 MUTANTS = {
@@ -2389,5 +2621,14 @@ MUTANTS = {
         m_bug_doubled,
         m_bug_reversed_pair,
         m_bug_upper,
+    ],
+    "tokenizers.shortest_leak": [
+        m_leak_place,
+        m_leak_first_difference,
+        m_leak_twice,
+        m_leak_with_more,
+        m_leak_stripped,
+        m_leak_three_at_most,
+        m_leak_constant,
     ],
 }

@@ -7,6 +7,7 @@ They are written apart from the checks, in the ways in which people write traini
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 
@@ -1088,6 +1089,311 @@ def m_step_weight_decay(model, src, tgt, optimizer, pad_id):
 
 
 # =============================================================================================
+# stuck_parameters
+# =============================================================================================
+
+
+def stuck_by_lists(model, src, tgt, optimizer, pad_id):
+    names = [name for name, _ in model.named_parameters()]
+    old = [parameter.data.clone() for parameter in model.parameters()]
+    step_plain(model, src, tgt, optimizer, pad_id)
+    found = {}
+    for name, before, parameter in zip(names, old, model.parameters(), strict=True):
+        if not torch.all(torch.eq(before, parameter)):
+            continue
+        if parameter.grad is None or torch.count_nonzero(parameter.grad) == 0:
+            found[name] = "no gradient"
+        else:
+            found[name] = "no step"
+    return found
+
+
+def stuck_by_state(model, src, tgt, optimizer, pad_id):
+    before = copy.deepcopy(model.state_dict())
+    model.zero_grad()
+    ce(model(src, tgt[:, :-1]), tgt[:, 1:], pad_id).backward()
+    arrived = {
+        name: p.grad is not None and bool((p.grad != 0).any())
+        for name, p in model.named_parameters()
+    }
+    optimizer.step()
+    after = model.state_dict()
+    return {
+        name: "no step" if arrived[name] else "no gradient"
+        for name in before
+        if torch.equal(before[name], after[name])
+    }
+
+
+def stuck_in_a_copy_of_both(model, src, tgt, optimizer, pad_id):
+    twin, twins_optimizer = copy.deepcopy((model, optimizer))
+    print("a copy, with the optimizer that belongs to it")
+    step_clears_after_all = tr.sequence_loss(twin(src, tgt[:, :-1]), tgt[:, 1:], pad_id)
+    twins_optimizer.zero_grad()
+    step_clears_after_all.backward()
+    twins_optimizer.step()
+    originals = dict(model.named_parameters())
+    stuck = {}
+    for name, p in twin.named_parameters():
+        if (p - originals[name]).abs().sum().item() == 0.0:
+            size = 0.0 if p.grad is None else p.grad.abs().max().item()
+            stuck[name] = "no step" if size > 0 else "no gradient"
+    return stuck
+
+
+def stuck_by_numpy(model, src, tgt, optimizer, pad_id):
+    was = {name: p.detach().numpy().copy() for name, p in model.named_parameters()}
+    for p in model.parameters():
+        p.grad = None
+    step_gradients_of(model, usual(model, src, tgt, pad_id))
+    optimizer.step()
+    is_now = {name: p.detach().numpy() for name, p in model.named_parameters()}
+    same = sorted(name for name in was if np.array_equal(was[name], is_now[name]))
+    parameters = dict(model.named_parameters())
+    return {
+        name: "no gradient"
+        if parameters[name].grad is None or float(parameters[name].grad.norm()) == 0.0
+        else "no step"
+        for name in same
+    }
+
+
+def step_gradients_of(model, loss):
+    loss.backward()
+    return [p.grad for p in model.parameters()]
+
+
+def stuck_close(model, src, tgt, optimizer, pad_id):
+    before = [(name, p, p.clone()) for name, p in model.named_parameters()]
+    optimizer.zero_grad(set_to_none=False)
+    usual(model, src, tgt, pad_id).backward()
+    optimizer.step()
+    reasons = {True: "no step", False: "no gradient"}
+    return {
+        name: reasons[p.grad is not None and bool(p.grad.any())]
+        for name, p, old in before
+        if torch.allclose(p, old)
+    }
+
+
+def stuck_and_put_back(model, src, tgt, optimizer, pad_id):
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    step_plain(model, src, tgt, optimizer, pad_id)
+    stuck = {}
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            if bool((p == before[name]).all()):
+                has = p.grad is not None and p.grad.abs().sum() > 0
+                stuck[name] = "no step" if has else "no gradient"
+            p.copy_(before[name])
+    return stuck
+
+
+def stuck_without_a_step(model, src, tgt, optimizer, pad_id):
+    rates = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"]}
+    optimizer.zero_grad()
+    usual(model, src, tgt, pad_id).backward()
+    stuck = {}
+    for name, p in model.named_parameters():
+        if p.grad is None or not p.grad.any():
+            stuck[name] = "no gradient"
+        elif rates.get(id(p), 0.0) == 0.0:
+            stuck[name] = "no step"
+    optimizer.step()
+    return stuck
+
+
+def reason_of(p):
+    return "no gradient" if p.grad is None or p.grad.eq(0).all() else "no step"
+
+
+def moving(model, src, tgt, optimizer, pad_id):
+    """Make a step; give names, parameters, and the numbers from before."""
+    old = [p.detach().clone() for p in model.parameters()]
+    step_plain(model, src, tgt, optimizer, pad_id)
+    return [(name, p, was) for (name, p), was in zip(model.named_parameters(), old, strict=True)]
+
+
+def w_stuck_no_clone(model, src, tgt, optimizer, pad_id):
+    before = dict(model.named_parameters())
+    step_plain(model, src, tgt, optimizer, pad_id)
+    after = dict(model.named_parameters())
+    return {
+        name: reason_of(after[name]) for name in after if torch.equal(before[name], after[name])
+    }
+
+
+def w_stuck_state_not_copied(model, src, tgt, optimizer, pad_id):
+    before = model.state_dict()
+    step_plain(model, src, tgt, optimizer, pad_id)
+    return {
+        name: reason_of(p) for name, p in model.named_parameters() if torch.equal(before[name], p)
+    }
+
+
+def w_stuck_no_step(model, src, tgt, optimizer, pad_id):
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    optimizer.zero_grad()
+    usual(model, src, tgt, pad_id).backward()
+    return {
+        name: reason_of(p) for name, p in model.named_parameters() if torch.equal(before[name], p)
+    }
+
+
+def w_stuck_in_a_copy(model, src, tgt, optimizer, pad_id):
+    twin = copy.deepcopy(model)
+    twin.zero_grad()
+    usual(twin, src, tgt, pad_id).backward()
+    optimizer.step()
+    pairs = zip(twin.named_parameters(), model.parameters(), strict=True)
+    return {name: reason_of(p) for (name, p), old in pairs if torch.equal(p, old)}
+
+
+def w_stuck_everything(model, src, tgt, optimizer, pad_id):
+    return {name: reason_of(p) for name, p, _ in moving(model, src, tgt, optimizer, pad_id)}
+
+
+def w_stuck_any(model, src, tgt, optimizer, pad_id):
+    rows = moving(model, src, tgt, optimizer, pad_id)
+    return {name: reason_of(p) for name, p, old in rows if torch.any(torch.eq(p, old))}
+
+
+def w_stuck_gradients_only(model, src, tgt, optimizer, pad_id):
+    rows = moving(model, src, tgt, optimizer, pad_id)
+    return {name: "no gradient" for name, p, _ in rows if reason_of(p) == "no gradient"}
+
+
+def w_stuck_none_only(model, src, tgt, optimizer, pad_id):
+    step_plain(model, src, tgt, optimizer, pad_id)
+    return {name: "no gradient" for name, p in model.named_parameters() if p.grad is None}
+
+
+def w_stuck_frozen_only(model, src, tgt, optimizer, pad_id):
+    step_plain(model, src, tgt, optimizer, pad_id)
+    frozen = [name for name, p in model.named_parameters() if p.requires_grad is False]
+    return {name: reason_of(dict(model.named_parameters())[name]) for name in frozen}
+
+
+def w_stuck_zeros_count(model, src, tgt, optimizer, pad_id):
+    rows = moving(model, src, tgt, optimizer, pad_id)
+    return {
+        name: "no step" if p.grad is not None else "no gradient"
+        for name, p, old in rows
+        if torch.equal(p, old)
+    }
+
+
+def w_stuck_full_gradient(model, src, tgt, optimizer, pad_id):
+    rows = moving(model, src, tgt, optimizer, pad_id)
+    return {
+        name: "no gradient" if p.grad is None or torch.any(p.grad == 0) else "no step"
+        for name, p, old in rows
+        if torch.equal(p, old)
+    }
+
+
+def w_stuck_requires_grad(model, src, tgt, optimizer, pad_id):
+    rows = moving(model, src, tgt, optimizer, pad_id)
+    return {
+        name: "no step" if p.requires_grad else "no gradient"
+        for name, p, old in rows
+        if torch.equal(p, old)
+    }
+
+
+def held_by(optimizer):
+    return {id(p) for group in optimizer.param_groups for p in group["params"]}
+
+
+def w_stuck_reason_from_the_optimizer(model, src, tgt, optimizer, pad_id):
+    rows = moving(model, src, tgt, optimizer, pad_id)
+    return {
+        name: "no gradient" if id(p) in held_by(optimizer) else "no step"
+        for name, p, old in rows
+        if torch.equal(p, old)
+    }
+
+
+def w_stuck_not_held(model, src, tgt, optimizer, pad_id):
+    rows = moving(model, src, tgt, optimizer, pad_id)
+    return {name: reason_of(p) for name, p, _ in rows if id(p) not in held_by(optimizer)}
+
+
+def w_stuck_never_cleared(model, src, tgt, optimizer, pad_id):
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    usual(model, src, tgt, pad_id).backward()
+    optimizer.step()
+    return {
+        name: reason_of(p) for name, p in model.named_parameters() if torch.equal(before[name], p)
+    }
+
+
+def w_stuck_cleared_at_the_end(model, src, tgt, optimizer, pad_id):
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    step_clears_late(model, src, tgt, optimizer, pad_id)
+    return {
+        name: reason_of(p) for name, p in model.named_parameters() if torch.equal(before[name], p)
+    }
+
+
+def w_stuck_cleared_between(model, src, tgt, optimizer, pad_id):
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    w_step_cleared_between(model, src, tgt, optimizer, pad_id)
+    return {
+        name: reason_of(p) for name, p in model.named_parameters() if torch.equal(before[name], p)
+    }
+
+
+def w_stuck_turned_round(model, src, tgt, optimizer, pad_id):
+    other = {"no gradient": "no step", "no step": "no gradient"}
+    found = stuck_by_state(model, src, tgt, optimizer, pad_id)
+    return {name: other[reason] for name, reason in found.items()}
+
+
+def w_stuck_moved(model, src, tgt, optimizer, pad_id):
+    rows = moving(model, src, tgt, optimizer, pad_id)
+    return {name: reason_of(p) for name, p, old in rows if not torch.equal(p, old)}
+
+
+def m_stuck_names(model, src, tgt, optimizer, pad_id):
+    return list(stuck_by_state(model, src, tgt, optimizer, pad_id))
+
+
+def m_stuck_none(model, src, tgt, optimizer, pad_id):
+    stuck_by_state(model, src, tgt, optimizer, pad_id)
+
+
+def m_stuck_empty(model, src, tgt, optimizer, pad_id):
+    return {}
+
+
+def m_stuck_other_words(model, src, tgt, optimizer, pad_id):
+    found = stuck_by_state(model, src, tgt, optimizer, pad_id)
+    return {name: reason.replace(" ", "_") for name, reason in found.items()}
+
+
+def m_stuck_always_no_gradient(model, src, tgt, optimizer, pad_id):
+    return dict.fromkeys(stuck_by_state(model, src, tgt, optimizer, pad_id), "no gradient")
+
+
+def m_stuck_first_only(model, src, tgt, optimizer, pad_id):
+    found = stuck_by_state(model, src, tgt, optimizer, pad_id)
+    return dict(list(found.items())[:1])
+
+
+def m_stuck_by_the_tensor(model, src, tgt, optimizer, pad_id):
+    rows = moving(model, src, tgt, optimizer, pad_id)
+    return {p: reason_of(p) for _, p, old in rows if torch.equal(p, old)}
+
+
+def m_stuck_without_the_unused(model, src, tgt, optimizer, pad_id):
+    rows = moving(model, src, tgt, optimizer, pad_id)
+    return {
+        name: reason_of(p) for name, p, old in rows if torch.equal(p, old) and p.grad is not None
+    }
+
+
+# =============================================================================================
 # find_the_bug
 # =============================================================================================
 
@@ -1376,6 +1682,7 @@ ACCURACY = "training.token_accuracy"
 STEP = "training.train_step"
 BUG = "training.find_the_bug"
 SILENT = "training.find_the_silent_bug"
+STUCK = "training.stuck_parameters"
 
 CORRECT = {
     SPLIT: [
@@ -1442,6 +1749,15 @@ CORRECT = {
         ppl_base_two,
         ppl_numpy,
         ppl_loop,
+    ],
+    STUCK: [
+        stuck_by_lists,
+        stuck_by_state,
+        stuck_in_a_copy_of_both,
+        stuck_by_numpy,
+        stuck_close,
+        stuck_and_put_back,
+        stuck_without_a_step,
     ],
 }
 
@@ -1605,6 +1921,27 @@ WRONG = {
         ("softmax-twice", w_ppl_softmax),
         ("shifted-again", w_ppl_shift),
     ],
+    STUCK: [
+        ("nothing-seems-to-move", w_stuck_no_clone),
+        ("nothing-seems-to-move", w_stuck_state_not_copied),
+        ("nothing-seems-to-move", w_stuck_no_step),
+        ("nothing-seems-to-move", w_stuck_in_a_copy),
+        ("nothing-seems-to-move", w_stuck_everything),
+        ("some-numbers-the-same", w_stuck_any),
+        ("gradient-taken-for-a-step", w_stuck_gradients_only),
+        ("gradient-taken-for-a-step", w_stuck_none_only),
+        ("gradient-taken-for-a-step", w_stuck_frozen_only),
+        ("gradient-of-zeros", w_stuck_zeros_count),
+        ("some-zeros-in-the-gradient", w_stuck_full_gradient),
+        ("asked-whether-frozen", w_stuck_requires_grad),
+        ("asked-whether-held", w_stuck_reason_from_the_optimizer),
+        ("not-in-the-optimizer-only", w_stuck_not_held),
+        ("old-gradients", w_stuck_never_cleared),
+        ("cleared-too-early", w_stuck_cleared_at_the_end),
+        ("cleared-too-early", w_stuck_cleared_between),
+        ("reasons-swapped", w_stuck_turned_round),
+        ("moved-listed", w_stuck_moved),
+    ],
 }
 
 MUTANTS = {
@@ -1663,5 +2000,15 @@ MUTANTS = {
         m_ppl_minus_one,
         m_ppl_ten,
         m_ppl_one_too_many,
+    ],
+    STUCK: [
+        m_stuck_names,
+        m_stuck_none,
+        m_stuck_empty,
+        m_stuck_other_words,
+        m_stuck_always_no_gradient,
+        m_stuck_first_only,
+        m_stuck_by_the_tensor,
+        m_stuck_without_the_unused,
     ],
 }

@@ -148,6 +148,37 @@ def model_maker(build: Callable[[Arrays], nn.Module]) -> Maker:
     return Maker(make)
 
 
+def measured_model_maker(
+    build: Callable[[Arrays], nn.Module], give: Callable[[Any], Any] = lambda model: model
+) -> Maker:
+    """Return the maker of a model that is measured, and must come back as it was.
+
+    Args:
+        build: as for :func:`model_maker`.
+        give: makes of the model what the answer gets, such as the list of its layers.
+
+    Returns:
+        the maker; what is left are "weights", all parameters in the order of their names, one
+        number behind the other, and "hooks", how many there are.
+    """
+
+    def make(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
+        measured = model_maker(build).make(name, case, earlier).value
+
+        def left() -> dict[str, Tensor]:
+            hooks = sum(
+                len(part._forward_hooks) + len(part._forward_pre_hooks)
+                for part in measured.modules()
+            )
+            by_name = sorted(measured.named_parameters())
+            weights = torch.cat([parameter.detach().flatten() for _, parameter in by_name])
+            return {"weights": weights, "hooks": torch.tensor(float(hooks))}
+
+        return Made(give(measured), left=left)
+
+    return Maker(make)
+
+
 # --- optimizers ------------------------------------------------------------------------------
 
 
@@ -166,6 +197,14 @@ class MomentumDescent(torch.optim.Optimizer):
         self.state = defaultdict(dict)
         self.steps = 0
         self.clearings = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep all of it in a copy: that of torch's optimizers leaves the counts out."""
+        return dict(self.__dict__)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Become the copy."""
+        self.__dict__.update(state)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients."""

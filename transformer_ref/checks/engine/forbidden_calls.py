@@ -31,6 +31,7 @@ _IN_C = {
     "torch.nn.functional.scaled_dot_product_attention": ("scaled_dot_product",),
     "torch.nn.functional.layer_norm": ("layer_norm",),
     "torch.nn.functional.group_norm": ("group_norm",),
+    "torch.nn.RNN": ("rnn_tanh",),
     "torch.nn.MultiheadAttention": ("native_multi_head_attention",),
     "torch.nn.TransformerEncoderLayer": ("transformer_encoder_layer_fwd",),
 }

@@ -72,8 +72,8 @@ def measure(model: nn.Module, recipe: TrainingConfig, limit: int | None = None) 
         limit: use only so many words of each split, to try things out.
 
     Returns:
-        Parameters, seconds of processor time in training, thinned losses, and PER and WER of
-        dev and test as fractions.
+        Parameters, seconds of processor time for training and for saying dev and test, thinned
+        losses, and PER and WER of dev and test as fractions.
     """
     splits: dict[Split, list[Entry]] = {
         split: load_cmudict(split)[:limit] for split in ("train", "dev", "test")

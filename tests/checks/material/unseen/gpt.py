@@ -209,46 +209,6 @@ def _(model, ids, max_new_tokens):
     return ids
 
 
-# gpt.cnn_receptive_field
-
-
-@wrong("gpt.cnn_receptive_field", "kernel times layers", "kernels-added-up")
-def _(kernel_size, num_layers, dilation=1):
-    return kernel_size * num_layers * dilation
-
-
-@wrong(
-    "gpt.cnn_receptive_field", "half kernels to each side: wrong for even kernels", "half-kernels"
-)
-def _(kernel_size, num_layers, dilation=1):
-    return 1 + 2 * (kernel_size // 2) * num_layers * dilation
-
-
-@wrong(
-    "gpt.cnn_receptive_field",
-    "the dilation doubles in each layer, as in WaveNet",
-    "dilation-doubles",
-)
-def _(kernel_size, num_layers, dilation=1):
-    field = 1
-    for i in range(num_layers):
-        field += (kernel_size - 1) * dilation**i
-    return field
-
-
-@wrong("gpt.cnn_receptive_field", "without the one at the start", "own-place-left-out")
-def _(kernel_size, num_layers, dilation=1):
-    return num_layers * (kernel_size - 1) * dilation
-
-
-@wrong("gpt.cnn_receptive_field", "dilation forgotten", "no-dilation")
-def _(kernel_size, num_layers, dilation=1):
-    r = 1
-    for _ in range(num_layers):
-        r = r + kernel_size - 1
-    return r
-
-
 # gpt.GPT
 
 

@@ -6,6 +6,7 @@ A mistake is a change to one of them.
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import torch
 from torch import Tensor, nn
@@ -152,3 +153,53 @@ def multi_head_attention(
         scores = scores.masked_fill(~mask, float("-inf"))
     heads = torch.softmax(scores, dim=-1) @ value
     return heads.transpose(1, 2).reshape(batch, queries, d_model)
+
+
+def damage_by_head(module: reference.MultiHeadAttention, x: Tensor) -> Tensor:
+    """Measure how much the output changes when one head alone is silenced.
+
+    Args:
+        module: in eval mode, with H heads; it is left as it was.
+        x: (B, T, D), floating point; it is query, key and value.
+
+    Returns:
+        (H,), floating point: for each head the mean, over all numbers of the
+        output, of the squared change.
+    """
+    q = reference.split_heads(module.q_proj(x), module.num_heads)
+    k = reference.split_heads(module.k_proj(x), module.num_heads)
+    v = reference.split_heads(module.v_proj(x), module.num_heads)
+    heads, _ = reference.scaled_dot_product_attention(q, k, v)
+    whole = module.out_proj(reference.merge_heads(heads))
+    damage = []
+    for head in range(module.num_heads):
+        rest = heads.clone()
+        rest[:, head] = 0.0
+        changed = module.out_proj(reference.merge_heads(rest)) - whole
+        damage.append(changed.square().mean())
+    return torch.stack(damage)
+
+
+def redundant_heads(module: reference.MultiHeadAttention, x: Tensor) -> list[int]:
+    """Choose the two heads whose silence, both at once, changes the output least.
+
+    Args:
+        module: in eval mode, with two or more heads; it is left as it was.
+        x: (B, T, D), floating point; it is query, key and value.
+
+    Returns:
+        the two heads, counted from 0, the smaller number first.
+    """
+    q = reference.split_heads(module.q_proj(x), module.num_heads)
+    k = reference.split_heads(module.k_proj(x), module.num_heads)
+    v = reference.split_heads(module.v_proj(x), module.num_heads)
+    heads, _ = reference.scaled_dot_product_attention(q, k, v)
+    whole = module.out_proj(reference.merge_heads(heads))
+    damage = {}
+    for pair in combinations(range(module.num_heads), 2):
+        rest = heads.clone()
+        rest[:, list(pair)] = 0.0
+        changed = module.out_proj(reference.merge_heads(rest)) - whole
+        damage[pair] = changed.square().mean().item()
+    best = min(damage, key=lambda pair: damage[pair])
+    return list(best)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+import torch
 
+from transformer_ref import attention as reference
+from transformer_ref.checks.authoring import made_arguments
 from transformer_ref.checks.authoring.cases import (
     asked_again,
     described,
@@ -377,3 +381,136 @@ def split_cases(rng: np.random.Generator) -> list[Case]:
 def merge_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of merge_heads."""
     return head_cases(rng, merged=True)
+
+
+# --- a module whose heads are silenced -------------------------------------------------------
+
+
+def _build(weights: Arrays) -> reference.MultiHeadAttention:
+    d_model = len(weights["out_proj.bias"])
+    return reference.MultiHeadAttention(d_model, int(weights["num_heads"]))
+
+
+MODULE = made_arguments.measured_model_maker(_build)
+
+
+def _module_and_tokens(
+    rng: np.random.Generator, sizes: Sizes, weights: Arrays, note: str, dtype: str, layout: str
+) -> Case:
+    """Make a case with a module of these weights, and an x to attend to itself."""
+    said = f"d_model={sizes.d_model}, num_heads={sizes.heads}{note}"
+    described_weights = {**weights, "num_heads": np.array(sizes.heads)}
+    arguments = {
+        "module": made_arguments.model(said, described_weights, training=False),
+        "x": normal(rng, (sizes.batch, sizes.queries, sizes.d_model), dtype),
+    }
+    return Case(label(arguments, dtype, layout), arguments, layout=layout)
+
+
+def _scale_heads(weights: Arrays, loudness: np.ndarray) -> None:
+    """Let each head write more or less into the output."""
+    columns = weights["out_proj.weight"]
+    size = columns.shape[1] // len(loudness)
+    columns *= np.repeat(loudness, size).astype(columns.dtype)
+
+
+def _copy_head(weights: Arrays, first: int, second: int, sign: float, size: int) -> None:
+    """Let the second head look where the first looks, and write the same or its opposite.
+
+    It finds and writes a little more than the first: no choice between equals would be right.
+    """
+    old, new = (slice(head * size, (head + 1) * size) for head in (first, second))
+    for name, factor in (("q_proj", 1.0), ("k_proj", 1.0), ("v_proj", 1.1)):
+        for part in ("weight", "bias"):
+            weights[f"{name}.{part}"][new] = factor * weights[f"{name}.{part}"][old]
+    weights["out_proj.weight"][:, new] = sign * weights["out_proj.weight"][:, old]
+
+
+def damage_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of damage_by_head: heads that write more and less, two of them sharp at times."""
+    plans: list[tuple[dict[str, int], float, str, str]] = [
+        ({}, 1.0, "float32", "contiguous"),
+        ({}, 1.0, "float64", "contiguous"),
+        ({}, 3.0, "float32", "contiguous"),
+        ({"batch": 1}, 1.0, "float32", "contiguous"),
+        ({"queries": 1}, 1.0, "float32", "contiguous"),
+        ({"heads": 1}, 1.0, "float64", "contiguous"),
+        ({"head_size": 1}, 2.0, "float64", "contiguous"),
+        ({"heads": 2}, 1.0, "float32", "contiguous"),
+        ({"heads": 8, "queries": 3}, 2.0, "float32", "contiguous"),
+        ({"heads": 3, "queries": 7}, 1.0, "float64", "contiguous"),
+        ({}, 1.0, "float32", "strided"),
+        ({"heads": 4}, 2.0, "float64", "strided"),
+    ]
+    cases = [_damage_case(rng, *plan) for plan in plans]
+    asked_again(cases, cases[0])
+    return cases
+
+
+def _damage_case(
+    rng: np.random.Generator, fixed: dict[str, int], sharpness: float, dtype: str, layout: str
+) -> Case:
+    """Make a case; the sharper, the more does each query choose a single key."""
+    sizes = draw_sizes(rng, **fixed)
+    weights = _weights(rng, sizes.d_model, dtype)
+    weights["q_proj.weight"] *= sharpness
+    _scale_heads(weights, rng.uniform(0.5, 2.0, sizes.heads))
+    return _module_and_tokens(rng, sizes, weights, "", dtype, layout)
+
+
+def pair_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of redundant_heads, in which two heads have roles that are known."""
+    plans: list[tuple[str, dict[str, int], str, str]] = [
+        ("opposite", {"heads": 4}, "float32", "contiguous"),
+        ("opposite", {"heads": 5}, "float64", "contiguous"),
+        ("opposite", {"heads": 6}, "float32", "strided"),
+        ("alike", {"heads": 4}, "float32", "contiguous"),
+        ("alike", {"heads": 5}, "float64", "contiguous"),
+        ("alike", {"heads": 6}, "float32", "contiguous"),
+        ("alike", {"heads": 4, "batch": 1}, "float64", "strided"),
+        ("quiet", {"heads": 5}, "float32", "contiguous"),
+        ("quiet", {"heads": 6}, "float64", "contiguous"),
+        ("any", {"heads": 2}, "float32", "contiguous"),
+        ("any", {"heads": 3}, "float32", "contiguous"),
+        ("opposite", {"heads": 3}, "float64", "contiguous"),
+        ("any", {"heads": 6}, "float32", "contiguous"),
+    ]
+    cases = []
+    for plan in plans:
+        case = _pair_case(rng, *plan)
+        while not _has_one_answer(case):
+            case = _pair_case(rng, *plan)
+        cases.append(case)
+    asked_again(cases, cases[0])
+    return cases
+
+
+def _pair_case(
+    rng: np.random.Generator, role: str, fixed: dict[str, int], dtype: str, layout: str
+) -> Case:
+    """Make a case in which two heads cancel each other, do the same, or write little."""
+    sizes = draw_sizes(rng, **fixed)
+    weights = _weights(rng, sizes.d_model, dtype)
+    loudness = rng.uniform(0.9, 1.2, sizes.heads)
+    first, second = (int(head) for head in rng.permutation(sizes.heads)[:2])
+    loudness[[first, second]] *= {"opposite": 1.5, "alike": 0.75, "quiet": 0.3}.get(role, 1.0)
+    _scale_heads(weights, loudness)
+    if role in ("opposite", "alike"):
+        _copy_head(weights, first, second, -1.0 if role == "opposite" else 1.0, sizes.head_size)
+    notes = {"opposite": ", two of them cancel each other", "alike": ", two of them do the same"}
+    return _module_and_tokens(rng, sizes, weights, notes.get(role, ""), dtype, layout)
+
+
+def _has_one_answer(case: Case) -> bool:
+    """Whether the best pair is better than the next by more than rounding, as heads add up."""
+    module = MODULE.make("module", case, {}).value
+    x = torch.from_numpy(case.arguments["x"])
+    with torch.no_grad():
+        projections = (module.q_proj, module.k_proj, module.v_proj)
+        q, k, v = (reference.split_heads(each(x), module.num_heads) for each in projections)
+        heads, _ = reference.scaled_dot_product_attention(q, k, v)
+        columns = module.out_proj.weight.unflatten(-1, (module.num_heads, -1))
+        written = torch.einsum("bhtk,dhk->hbtd", heads, columns)
+        pairs = combinations(range(module.num_heads), 2)
+        damage = sorted((written[a] + written[b]).square().mean().item() for a, b in pairs)
+    return len(damage) == 1 or damage[1] > damage[0] + 0.05 * damage[-1]

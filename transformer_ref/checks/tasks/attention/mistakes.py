@@ -1,5 +1,6 @@
 """The misconceptions of the assignment "attention", task by task, each a change to the answer.
 
+An entry is said when its changed answer gives the student's numbers: `engine/diagnosis.py`.
 Twins that give the same numbers are one entry here: K instead of sqrt(K) and scaling twice; a fill
 of -1e-9 and a multiplied mask; an inverted mask and a penalty of the wrong sign.
 Dropout that stays on has no entry, as its numbers are random: the case asked twice tells it.
@@ -12,6 +13,7 @@ from transformer_ref.checks.authoring.shared_mistakes import (
     CHANGES_INPUT,
     DETACHED,
     FLOAT32_ONLY,
+    TENSOR_FOR_NUMBER,
     TOO_MILD,
     after,
     no_gradients,
@@ -890,5 +892,376 @@ BUG = (
         change("query.reshape", "query.float().reshape")
         + change("key.reshape", "key.float().reshape")
         + change("value.reshape", "value.float().reshape"),
+    ),
+)
+
+
+# --- which head does the work ----------------------------------------------------------------
+
+
+def _rest(*lines: str) -> Change:
+    """Silence something else than the head; `lines` make the `rest` that goes to out_proj."""
+    body = "".join(f"        {line}\n" for line in lines)
+    return change("        rest = heads.clone()\n        rest[:, head] = 0.0\n", body)
+
+
+def _joined(where: str) -> Change:
+    """Zero this part of the joined heads, (B, T, D)."""
+    return _rest(
+        "size = heads.shape[-1]",
+        "joined = reference.merge_heads(heads).clone()",
+        f"joined[{where}] = 0.0",
+    ) + change("reference.merge_heads(rest)", "joined")
+
+
+def _projected_again(name: str, where: str) -> Change:
+    """Zero a part of the weight of one of the projections, and attend again."""
+    arguments = ", ".join("again" if each == name else each for each in "qkv")
+    return _rest(
+        "part = slice(head * q.shape[-1], (head + 1) * q.shape[-1])",
+        f"weight = module.{name}_proj.weight.clone()",
+        f"weight[{where}] = 0.0",
+        f"again = F.linear(x, weight, module.{name}_proj.bias)",
+        "again = reference.split_heads(again, module.num_heads)",
+        f"rest, _ = reference.scaled_dot_product_attention({arguments})",
+    )
+
+
+def _size(how: str) -> Change:
+    """Measure the size of the change in another way."""
+    return change("changed.square().mean()", how)
+
+
+# How large a change is; blocks measures its changes in the same words.
+MEASURED = (
+    Misconception(
+        "not-compared",
+        "what is left of the output is measured, not how much it has changed",
+        "Take the difference to the output of the whole module before you square.",
+        (change(" - whole", ""),),
+    ),
+    Misconception(
+        "absolute",
+        "the absolute change is averaged, not the squared one",
+        "The size of the change is the mean of its squares.",
+        (_size("changed.abs().mean()"),),
+    ),
+    Misconception(
+        "summed",
+        "squared changes are added up, not averaged over all numbers",
+        "The mean runs over all numbers of the output. Look at what each reduction divides by.",
+        (
+            _size("changed.square().sum()"),
+            _size("changed.square().sum(dim=-1).mean()"),
+            _size("changed.square().sum() / len(x)"),
+        ),
+    ),
+    Misconception(
+        "root-taken",
+        "a root is taken of the mean of the squares",
+        "The size is the mean of the squared change itself. Look for sqrt, norm or std.",
+        (_size("changed.square().mean().sqrt()"), _size("changed.norm()")),
+    ),
+    Misconception(
+        "averaged-before-squared",
+        "changes up and down cancel each other, as the mean is taken first",
+        "A change of -2 is as large as one of 2. Square every number, then average.",
+        (_size("changed.mean()"), _size("changed.mean().square()"), _size("changed.mean().abs()")),
+    ),
+    Misconception(
+        "relative",
+        "the damage is divided by something: the size of the output, or all damages together",
+        "The mean of the squared change is asked for as it is.",
+        (
+            change("torch.stack(damage)", "torch.stack(damage).div(whole.square().mean())"),
+            change("torch.stack(damage)", "torch.stack(damage).div(sum(damage))"),
+        ),
+    ),
+)
+
+OF_WEIGHT = "module.out_proj.weight[:, head * rest.shape[-1] : (head + 1) * rest.shape[-1]]"
+SILENT_HOOK = (
+    "def silence(layer, given, head=head, size=heads.shape[-1]):",
+    "    joined = given[0].clone()",
+    "    joined[..., head * size : (head + 1) * size] = 0.0",
+    "    return joined",
+    "hook = module.out_proj.register_forward_pre_hook(silence)",
+    "rest = heads",
+)
+OTHER_HEADS = change("rest = heads.clone()", "rest = torch.zeros_like(heads)")
+
+DAMAGE = (
+    Misconception(
+        "map-silenced",
+        "the scores of the head are silenced, and not what the head has found",
+        "Equal scores are no silence: the softmax makes equal weights of them, and the head hands "
+        "over the plain mean of its values. Look at where in the chain the zeros come in.",
+        (
+            _rest(
+                "rest = heads.clone()",
+                "rest[:, head] = v[:, head].mean(dim=1, keepdim=True)",
+            ),
+            _projected_again("q", "part"),
+        ),
+    ),
+    Misconception(
+        "inputs-of-a-projection-silenced",
+        "columns of q_proj, k_proj or v_proj are zeroed: those are features of x",
+        "The heads are cut from what a projection gives out, not from what goes in. Silence what "
+        "the head has found, after the attention.",
+        (
+            _projected_again("q", ":, part"),
+            _projected_again("k", ":, part"),
+            _projected_again("v", ":, part"),
+        ),
+    ),
+    Misconception(
+        "features-of-x-silenced",
+        "a slice of x is zeroed, before any head has seen it",
+        "Every head reads all features of x. What belongs to one head alone is its slice of the "
+        "joined heads, which goes into out_proj.",
+        (
+            _rest(
+                "less = x.clone()",
+                "size = q.shape[-1]",
+                "less[..., head * size : (head + 1) * size] = 0.0",
+                "projections = (module.q_proj, module.k_proj, module.v_proj)",
+                "cut = [reference.split_heads(each(less), len(heads[0])) for each in projections]",
+                "rest, _ = reference.scaled_dot_product_attention(*cut)",
+            ),
+        ),
+    ),
+    Misconception(
+        "bias-of-the-values-left",
+        "the weights that make the head's values are zeroed, and their bias still speaks",
+        "The head hands over the bias of v_proj now. Silence what the head has found, after the "
+        "attention: then no bias can be forgotten.",
+        (_projected_again("v", "part"),),
+    ),
+    Misconception(
+        "after-out-proj",
+        "numbers of the output are zeroed, behind out_proj",
+        "out_proj mixes the heads: no number of the output belongs to one head. The zeros have to "
+        "come in before it.",
+        (
+            _rest(
+                "rest = whole.unflatten(-1, (module.num_heads, -1)).clone()",
+                "rest[:, :, head] = 0.0",
+            )
+            + change("module.out_proj(reference.merge_heads(rest))", "rest.flatten(2)"),
+            _rest(
+                "rest = whole - module.out_proj.bias",
+                "rest = rest.unflatten(-1, (module.num_heads, -1)).clone()",
+                "rest[:, :, head] = 0.0",
+            )
+            + change(
+                "module.out_proj(reference.merge_heads(rest))",
+                "rest.flatten(2) + module.out_proj.bias",
+            ),
+        ),
+    ),
+    Misconception(
+        "tokens-silenced",
+        "tokens are zeroed, not the features of a head",
+        "A head sees all tokens and writes its own K features of each. Count the axes: (B, H, T, "
+        "K) before the heads are joined, (B, T, D) after that.",
+        (
+            change("rest[:, head]", "rest[:, :, head]"),
+            _joined(":, head * size : (head + 1) * size"),
+        ),
+        r"out of bounds|out of range",
+    ),
+    Misconception(
+        "sequences-silenced",
+        "a sequence of the batch is zeroed, not a head",
+        "The first axis of (B, H, T, K) is the batch. Look at the index that gets the zeros.",
+        (change("rest[:, head]", "rest[head]"),),
+        r"out of bounds|out of range",
+    ),
+    Misconception(
+        "every-hth-feature",
+        "every H-th feature is zeroed, and so a bit of each head",
+        "A head holds K features side by side: h*K to (h+1)*K - 1.",
+        (_joined("..., head :: module.num_heads"),),
+    ),
+    Misconception(
+        "one-feature",
+        "a single feature is zeroed, not the K features of the head",
+        "Feature h of the joined heads is not head h, which holds h*K to (h+1)*K - 1.",
+        (_joined("..., head"),),
+    ),
+    Misconception(
+        "all-but-the-head",
+        "all heads but one are silenced",
+        "The question is what is lost when this head alone is silent, and all others speak.",
+        (OTHER_HEADS + change("rest[:, head] = 0.0", "rest[:, head] = heads[:, head]"),),
+    ),
+    Misconception(
+        "silenced-for-good",
+        "the heads that were silenced before are still silent when the next one is",
+        "Each head is silenced alone, so each round starts from the heads as they were. Look for "
+        "an assignment that reaches the tensor of the round before, where a copy is needed.",
+        (change("rest = heads.clone()", "rest = heads"),),
+    ),
+    Misconception(
+        "weights-left-zeroed",
+        "weights of the module are zeroed and not put back",
+        "Whoever uses the module next gets one that lacks its heads. Put back what you change, or "
+        "zero the tensor that goes into out_proj and leave the weights alone.",
+        (
+            change("rest[:, head] = 0.0", f"{OF_WEIGHT}.data.zero_()"),
+            change(
+                "    return",
+                "    module.out_proj.weight.data[:, -rest.shape[-1] :] = 0.0\n    return",
+            ),
+        ),
+    ),
+    Misconception(
+        "hooks-left",
+        "a hook stays on the module after the call",
+        "register_forward_pre_hook gives a handle back, and its remove() takes the hook away "
+        "again. Do that for every hook, right after the call that needs it.",
+        (
+            _rest(*SILENT_HOOK),
+            _rest("if head:", "    hook.remove()", *SILENT_HOOK),
+            change("rest = heads.clone()", f"rest = heads.clone()\n        {SILENT_HOOK[0]}")
+            + change(
+                "size=heads.shape[-1]):",
+                "size=heads.shape[-1]):\n            return None\n"
+                "        module.out_proj.register_forward_pre_hook(silence)",
+            ),
+        ),
+    ),
+    Misconception(
+        "bias-of-out-proj-forgotten",
+        "one of the two outputs has the bias of out_proj, and the other has not",
+        "Their difference then holds the bias. Both go through the same layer, weight and bias.",
+        (
+            change(
+                "module.out_proj(reference.merge_heads(rest))",
+                "reference.merge_heads(rest) @ module.out_proj.weight.T",
+            ),
+        ),
+    ),
+    Misconception(
+        "before-out-proj",
+        "the change of the joined heads is measured, not that of the output",
+        "A head may be loud and out_proj may hardly listen to it. Send both through out_proj, then "
+        "compare.",
+        (
+            change(
+                "module.out_proj(reference.merge_heads(rest)) - whole",
+                "reference.merge_heads(rest) - reference.merge_heads(heads)",
+            ),
+        ),
+    ),
+    *MEASURED,
+)
+
+ALONE = (
+    "        for head in pair:\n"
+    "            rest = heads.clone()\n"
+    "            rest[:, head] = 0.0\n"
+    "            changed = module.out_proj(reference.merge_heads(rest)) - whole\n"
+    "            damage[pair] {} changed.square().mean().item()\n"
+)
+TOGETHER = "        damage[pair] = changed.square().mean().item()\n"
+
+
+PAIR = (
+    Misconception(
+        "least-alone",
+        "these are the two heads that do the least damage one at a time",
+        "Damages of single heads do not add up: two heads may replace each other, or cancel. "
+        "Silence both of a pair at once, for every pair.",
+        (change(TOGETHER, f"        damage[pair] = 0.0\n{ALONE.format('+=')}"),),
+    ),
+    Misconception(
+        "alike-taken-for-redundant",
+        "these are two heads that do the same work, and together they do more than twice as much",
+        "Of two heads that do the same one may be spare, but without both the work is not done. "
+        "Look at the damage of the pair.",
+        (
+            change(
+                TOGETHER,
+                f"        damage[pair] = -changed.square().mean().item()\n{ALONE.format('+=')}",
+            ),
+        ),
+    ),
+    Misconception(
+        "largest-saving",
+        "these are the two heads whose damage together is the furthest below the sum of the two",
+        "Such heads work against each other, and what is left may still be much. The damage of the "
+        "pair itself has to be the smallest.",
+        (change(TOGETHER, f"{TOGETHER}{ALONE.format('-=')}"),),
+    ),
+    Misconception(
+        "most-damage",
+        "these are the two heads that are needed most",
+        "Redundant heads are those whose silence changes the output least.",
+        (change("min(damage", "max(damage"),),
+    ),
+    Misconception(
+        "all-but-the-pair",
+        "all heads but the two are silenced",
+        "That finds the pair which does best alone. Silence the two, and let all others speak.",
+        (
+            OTHER_HEADS
+            + change("rest[:, list(pair)] = 0.0", "rest[:, list(pair)] = heads[:, list(pair)]"),
+        ),
+    ),
+    Misconception(
+        "neighbours-only",
+        "only heads that stand side by side are tried",
+        "Any two heads may be redundant: there are H (H - 1) / 2 pairs.",
+        (
+            change(
+                "combinations(range(module.num_heads), 2)",
+                "zip(range(module.num_heads), range(1, module.num_heads))",
+            ),
+        ),
+    ),
+    Misconception(
+        "averaged-before-squared",
+        "changes up and down cancel each other, as the mean is taken first",
+        "A change of -2 is as large as one of 2. Square every number, then average.",
+        (
+            change("changed.square().mean()", "changed.mean()"),
+            change("changed.square().mean()", "changed.mean().abs()"),
+        ),
+    ),
+    Misconception(
+        "before-out-proj",
+        "the change of the joined heads is measured, not that of the output",
+        "Whether two heads cancel each other shows only behind out_proj, where they meet.",
+        (
+            change(
+                "module.out_proj(reference.merge_heads(rest)) - whole",
+                "reference.merge_heads(rest) - reference.merge_heads(heads)",
+            ),
+        ),
+    ),
+    Misconception(
+        "silenced-for-good",
+        "the heads that were silenced before are still silent when the next pair is",
+        "Each round starts from the heads as they were: a copy is needed.",
+        (change("rest = heads.clone()", "rest = heads"),),
+    ),
+    Misconception(
+        "counted-from-one",
+        "the heads are counted from 1",
+        "The first head is number 0, as everywhere in Python.",
+        (change("list(best)", "[head + 1 for head in best]"),),
+    ),
+    Misconception(
+        "larger-first",
+        "the right two heads, the larger number first",
+        "The smaller number comes first.",
+        (change("list(best)", "sorted(best, reverse=True)"),),
+    ),
+    with_wrong(
+        TENSOR_FOR_NUMBER,
+        change("list(best)", "torch.tensor(best)"),
+        change("list(best)", "list(torch.tensor(best))"),
     ),
 )

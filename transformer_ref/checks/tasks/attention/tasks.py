@@ -10,15 +10,19 @@ from transformer_ref.checks.task import FunctionTask, ModuleTask, Task
 from transformer_ref.checks.tasks.attention import answers, mistakes
 from transformer_ref.checks.tasks.attention.cases import (
     LOWEST,
+    MODULE,
     attend_cases,
     bug_cases,
+    damage_cases,
     merge_cases,
     module_cases,
+    pair_cases,
     score_cases,
     split_cases,
 )
 from transformer_ref.checks.tasks.attention.properties import (
     hidden_keys_weigh_nothing,
+    module_is_left_alone,
     output_is_weighted_value,
     rows_sum_to_one,
 )
@@ -35,6 +39,17 @@ EVERYWHERE = (
     "Results keep the device and the floating dtype of the inputs. The arguments are not changed. "
     "Gradients reach every input."
 )
+# They hide the heads that are to be silenced.
+WITHOUT_HEADS = (
+    "torch.nn.functional.multi_head_attention_forward",
+    "torch.nn.MultiheadAttention",
+)
+MEASURED = (
+    "module is a reference.MultiHeadAttention in eval mode, x is (B, T, D) and serves as query, "
+    "key and value, without a mask; to silence a head is to set its K features to zero before "
+    "out_proj"
+)
+LEFT_ALONE = "The module is left as it was, and x is not changed. No gradients are asked for."
 SEEN = f"Every query may see at least one key. Scores go down to {LOWEST:,.0f}."
 TASKS: tuple[Task, ...] = (
     FunctionTask(
@@ -116,5 +131,38 @@ TASKS: tuple[Task, ...] = (
         cases=bug_cases,
         forbidden=FUSED,
         misconceptions=mistakes.BUG,
+    ),
+    FunctionTask(
+        key="attention.damage_by_head",
+        stub="damage_by_head(module, x)",
+        contract=(
+            f"{MEASURED}; returns (H,), floating: for each head, silenced alone, the mean over all "
+            f"numbers of the output of the squared change. {LEFT_ALONE}"
+        ),
+        returns=("damage",),
+        reference=answers.damage_by_head,
+        cases=damage_cases,
+        properties=(module_is_left_alone,),
+        forbidden=WITHOUT_HEADS,
+        misconceptions=mistakes.DAMAGE,
+        makers={"module": MODULE},
+        any_float=True,
+    ),
+    FunctionTask(
+        key="attention.redundant_heads",
+        stub="redundant_heads(module, x)",
+        contract=(
+            f"{MEASURED}; returns the two heads as [a, b] with a < b, counted from 0, that change "
+            "the output least when both are silenced at once: the mean over all numbers of the "
+            f"squared change. One pair is clearly the best. {LEFT_ALONE}"
+        ),
+        returns=("heads",),
+        reference=answers.redundant_heads,
+        cases=pair_cases,
+        properties=(module_is_left_alone,),
+        forbidden=WITHOUT_HEADS,
+        misconceptions=mistakes.PAIR,
+        form=list[int],
+        makers={"module": MODULE},
     ),
 )

@@ -222,3 +222,50 @@ class CrossAttentionBlock(nn.Module):
         """
         found = self.cross_attention(query=x, key=memory, value=memory, mask=memory_mask)
         return self.norm(x + found)
+
+
+def damage_by_sublayer(layers: list[reference.EncoderLayer], x: Tensor) -> Tensor:
+    """Measure how much the output changes when one sublayer alone is silenced.
+
+    Args:
+        layers: L pre-norm layers in eval mode; they are left as they were.
+        x: (B, S, D), floating point, what the first layer is given.
+
+    Returns:
+        (L, 2), floating point: for the self-attention (0) and the feed-forward
+        network (1) of each layer the mean, over all numbers of the output of
+        the last layer, of the squared change.
+    """
+
+    def run(silenced: tuple[int, int] | None = None) -> Tensor:
+        y = x
+        for number, layer in enumerate(layers):
+            if silenced != (number, 0):
+                read = layer.norm1(y)
+                y = y + layer.self_attention(read, read, read)
+            if silenced != (number, 1):
+                y = y + layer.feed_forward(layer.norm2(y))
+        return y
+
+    whole = run()
+    damage = []
+    for number in range(len(layers)):
+        for part in (0, 1):
+            changed = run((number, part)) - whole
+            damage.append(changed.square().mean())
+    return torch.stack(damage).reshape(len(layers), 2)
+
+
+def dead_units(feed_forward: reference.FeedForward, x: Tensor) -> list[int]:
+    """List the hidden units that are above zero for no token.
+
+    Args:
+        feed_forward: in eval mode; it is left as it was.
+        x: (B, T, D), floating point, what the network reads.
+
+    Returns:
+        their numbers, from 0 to d_ff - 1, in rising order; [] if there is none.
+    """
+    hidden = torch.relu(feed_forward.linear1(x))
+    fires = (hidden > 0).flatten(0, 1).any(dim=0)
+    return [number for number, alive in enumerate(fires.tolist()) if not alive]

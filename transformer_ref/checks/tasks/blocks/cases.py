@@ -7,7 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from torch import nn
 
+from transformer_ref import layers as reference
+from transformer_ref.checks.authoring import made_arguments
 from transformer_ref.checks.authoring.cases import (
     asked_again,
     described,
@@ -18,7 +21,7 @@ from transformer_ref.checks.authoring.cases import (
     with_gradients,
 )
 from transformer_ref.checks.task import Arrays, Case
-from transformer_ref.checks.tasks.attention.cases import Sizes, make_mask
+from transformer_ref.checks.tasks.attention.cases import Sizes, label, make_mask
 
 EPS = 1e-5
 TINY = 2e-3
@@ -403,3 +406,183 @@ def count_cases(rng: np.random.Generator) -> list[Case]:
     cases = [plain_case(**dict(zip(names, each, strict=True))) for each in sizes]
     asked_again(cases, cases[2])
     return cases
+
+
+# --- layers whose sublayers are silenced ------------------------------------------------------
+
+
+def _stack(weights: Arrays) -> nn.Module:
+    d_model, d_ff = len(weights["0.norm1.weight"]), len(weights["0.feed_forward.linear1.bias"])
+    heads, count = int(weights["num_heads"]), sum(name.endswith("norm1.bias") for name in weights)
+    return nn.ModuleList(
+        reference.EncoderLayer(d_model, heads, d_ff, norm="pre") for _ in range(count)
+    )
+
+
+STACK = made_arguments.measured_model_maker(_stack, list)
+CONSTANT = "every norm gives the same for all tokens"
+TAKEN_BACK = "the first network takes back what the first attention writes"
+
+
+def damage_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of damage_by_sublayer: any layers, and those whose damage is known from their make."""
+    plans: list[tuple[str, int, dict[str, int], str, str]] = [
+        ("", 2, {}, "float32", "contiguous"),
+        ("", 3, {}, "float64", "contiguous"),
+        (TAKEN_BACK, 2, {}, "float32", "contiguous"),
+        (CONSTANT, 2, {}, "float32", "contiguous"),
+        ("", 1, {}, "float32", "contiguous"),
+        ("", 2, {"batch": 1}, "float32", "contiguous"),
+        ("", 2, {"keys": 1}, "float64", "contiguous"),
+        ("", 3, {"heads": 1, "head_size": 7}, "float32", "contiguous"),
+        ("", 2, {}, "float32", "strided"),
+        (TAKEN_BACK, 3, {}, "float64", "contiguous"),
+        (TAKEN_BACK, 1, {}, "float64", "strided"),
+        (CONSTANT, 3, {}, "float64", "contiguous"),
+    ]
+    cases = [_damage_case(rng, *plan) for plan in plans]
+    asked_again(cases, cases[0])
+    return cases
+
+
+def _damage_case(
+    rng: np.random.Generator, kind: str, count: int, fixed: dict[str, int], dtype: str, layout: str
+) -> Case:
+    """Make a case with this many layers, of one kind."""
+    sizes = _small(rng, **fixed)
+    shape, d_ff = (sizes.batch, sizes.keys, sizes.d_model), _settings(rng, sizes, "")["d_ff"]
+    layers = [_layer(rng, (sizes.d_model, d_ff), dtype, cross=False) for _ in range(count)]
+    x = normal(rng, shape, dtype)
+    if kind == CONSTANT:
+        for layer in layers:
+            layer["norm1.weight"][:] = layer["norm2.weight"][:] = 0.0
+    if kind == TAKEN_BACK:
+        _take_back(rng, layers[0])
+        up_and_down = np.zeros(sizes.d_model)
+        up_and_down[:2] = 1.0, -1.0
+        x = (rng.uniform(0.5, 1.5, (*shape[:2], 1)) * up_and_down).astype(dtype)
+    weights = {
+        f"{n}.{name}": each for n, layer in enumerate(layers) for name, each in layer.items()
+    }
+    said = f"{count} of d_model={sizes.d_model}, num_heads={sizes.heads}, d_ff={d_ff}"
+    described_weights = {**weights, "num_heads": np.array(sizes.heads)}
+    arguments = {
+        "layers": made_arguments.model(
+            f"{said}; {kind}" if kind else said, described_weights, training=False
+        ),
+        "x": x,
+    }
+    return Case(label(arguments, dtype, layout), arguments, layout=layout)
+
+
+def _take_back(rng: np.random.Generator, layer: Arrays) -> None:
+    """Let attention exchange the two features of x, and the network take that back.
+
+    Tokens have the features (a, -a, 0, 0, ...) with a > 0, of which a norm leaves the sign and a
+    size that D alone gives. Attention adds so much that the sign turns; one hidden unit sees
+    that, and adds the opposite. Without the attention it sees nothing to take back.
+    """
+    d_model, change = len(layer["norm1.weight"]), rng.uniform(3.0, 5.0)
+    for name in ("norm1", "norm2"):
+        layer[f"{name}.weight"][:], layer[f"{name}.bias"][:] = 1.0, 0.0
+    layer["self_attention.out_proj.weight"][:] = layer["self_attention.out_proj.bias"][:] = 0.0
+    layer["self_attention.out_proj.bias"][:2] = -change, change
+    first, second = layer["feed_forward.linear1.weight"], layer["feed_forward.linear2.weight"]
+    layer["feed_forward.linear1.bias"][:] = -10.0 * d_model  # all hidden units are silent
+    layer["feed_forward.linear1.bias"][0] = 0.0  # but this one
+    first[0], second[:, 0] = 0.0, 0.0
+    first[0, :2] = -0.5, 0.5
+    second[:2, 0] = np.array([change, -change]) / np.sqrt(d_model / 2)
+    layer["feed_forward.linear2.bias"][:] = 0.0
+
+
+# --- a network whose hidden units are looked at --------------------------------------------
+
+
+def _network(weights: Arrays) -> nn.Module:
+    return reference.FeedForward(len(weights["linear2.bias"]), len(weights["linear1.bias"]))
+
+
+NETWORK = made_arguments.measured_model_maker(_network)
+# What a hidden unit does on the inputs of its case: the first two are dead.
+DEAD_ROLES = ("off", "zero")
+ROLES = (*DEAD_ROLES, "once", "often", "on", "unheard")
+
+
+def unit_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of dead_units: each hidden unit has a role, and its bias is made for it."""
+    plans: list[tuple[tuple[str, ...], tuple[int, int, int], str, str]] = [
+        (ROLES, (2, 3, 4), "float32", "contiguous"),
+        (("off", "off", "once", "once", *ROLES), (3, 4, 5), "float32", "contiguous"),
+        (("once", "once", "often", *ROLES), (4, 3, 6), "float64", "contiguous"),
+        (("zero", "once", "unheard", *ROLES), (3, 5, 4), "float32", "contiguous"),
+        (("off", "often", *ROLES), (4, 2, 5), "float32", "strided"),
+        (("off", "often", "often", *ROLES), (2, 6, 5), "float64", "strided"),
+        (ROLES, (1, 5, 4), "float32", "contiguous"),
+        (ROLES, (4, 1, 3), "float64", "contiguous"),
+        (("off", "on", "zero", "off", "on"), (1, 1, 4), "float32", "contiguous"),
+        (("once", "often", "on", "unheard", "once"), (3, 4, 6), "float32", "contiguous"),
+        (("off", "zero", "off"), (2, 3, 5), "float64", "contiguous"),
+        (("once", "off", "on", "off"), (3, 2, 9), "float32", "contiguous"),
+    ]
+    cases = [
+        unit_case(rng, [str(role) for role in rng.permutation(roles)], shape, dtype, layout)
+        for roles, shape, dtype, layout in plans
+    ]
+    asked_again(cases, cases[1])
+    return cases
+
+
+def unit_case(
+    rng: np.random.Generator,
+    roles: list[str],
+    shape: tuple[int, int, int],
+    dtype: str,
+    layout: str = "contiguous",
+) -> Case:
+    """Make a case whose hidden units have these roles for its tokens.
+
+    Args:
+        rng: for all that is drawn.
+        roles: of each hidden unit: "off" is always below zero, "zero" always zero itself, "once"
+            above zero for a single token, "often" for half of them, "on" for all; "unheard" is on,
+            and linear2 makes nothing of it.
+        shape: of x.
+        dtype: of x and the weights.
+        layout: of x.
+
+    Returns:
+        the case.
+    """
+    x = normal(rng, shape, dtype)
+    x[..., 0] += 3.0  # so that a row alone keeps some units silent, and a bias wakes others
+    weights = _feed_forward(rng, (shape[-1], len(roles)), dtype)
+    tokens = x.reshape(-1, shape[-1]).astype(np.float64)
+    for number, role in enumerate(roles):
+        row, bias = _row_and_bias(rng, role, tokens)
+        weights["linear1.weight"][number], weights["linear1.bias"][number] = row, bias
+        if role == "unheard":
+            weights["linear2.weight"][:, number] = 0.0
+    said = f"d_model={shape[-1]}, d_ff={len(roles)}"
+    arguments = {"feed_forward": made_arguments.model(said, weights, training=False), "x": x}
+    return Case(label(arguments, dtype, layout), arguments, layout=layout)
+
+
+def _row_and_bias(
+    rng: np.random.Generator, role: str, tokens: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Draw a row of linear1 until no token comes near zero, but where the unit is zero."""
+    if role == "zero":
+        return np.zeros(tokens.shape[1]), 0.0
+    while True:
+        row = normal(rng, tokens.shape[1:], "float64")
+        falling = np.sort(tokens @ row)[::-1]
+        margin = float(rng.uniform(0.2, 0.8))
+        if role == "off":
+            return row, -falling[0] - margin
+        if role in ("on", "unheard"):
+            return row, margin - falling[-1]
+        above = 1 if role == "once" else max(1, len(falling) // 2)
+        last, next_one = falling[above - 1 : above + 1]
+        if last - next_one > 0.1:
+            return row, -(last + next_one) / 2

@@ -16,11 +16,13 @@ from transformer_ref.checks.authoring.shared_mistakes import (
     CHANGES_INPUT,
     DETACHED,
     FLOAT32_ONLY,
+    TENSOR_FOR_NUMBER,
     after,
     no_gradients,
     with_wrong,
 )
 from transformer_ref.checks.task import Misconception
+from transformer_ref.checks.tasks.attention.mistakes import MEASURED
 
 # --- LayerNorm -------------------------------------------------------------------------------
 
@@ -1349,4 +1351,336 @@ CROSS_ATTENTION = (
         change("        found =", "        x, memory = x.float(), memory.float()\n        found ="),
     ),
     with_wrong(CHANGES_INPUT, change(NORMED, "self.norm(x.add_(found))")),
+)
+
+
+# --- which sublayer does the work ------------------------------------------------------------
+
+ATTEND = "layer.self_attention(read, read, read)"
+ADDED = f"y = y + {ATTEND}"
+NOT_ATTENTION = "silenced != (number, 0)"
+NOT_NETWORK = "silenced != (number, 1)"
+NETWORK_ADDED = "y = y + layer.feed_forward(layer.norm2(y))"
+
+
+def _silent_where(condition: str) -> Change:
+    """Run a sublayer, which is called `part` in the condition, where another condition holds."""
+    return change(NOT_ATTENTION, condition.replace("part", "0")) + change(
+        NOT_NETWORK, condition.replace("part", "1")
+    )
+
+
+def _in_its_place(attention: str, network: str) -> Change:
+    """Let something else happen where a sublayer is silenced."""
+    return change(
+        ADDED,
+        f"{ADDED}\n            else:\n                {attention}",
+    ) + change(NETWORK_ADDED, f"{NETWORK_ADDED}\n            else:\n                {network}")
+
+
+def _before_each_run(*lines: str) -> Change:
+    body = "".join(f"            {line}\n" for line in lines)
+    return change("            changed = run", f"{body}            changed = run")
+
+
+ALL_OUTPUTS = change("        y = x\n", "        y, outputs = x, []\n") + change(
+    "        return y\n", "            outputs.append(y)\n        return torch.stack(outputs)\n"
+)
+POST_NORM = (
+    change("read = layer.norm1(y)", "read = y")
+    + change(ADDED, f"y = layer.norm1(y + {ATTEND})")
+    + change(NETWORK_ADDED, "y = layer.norm2(y + layer.feed_forward(y))")
+)
+LAST_LAYERS = "(layers[number].self_attention.out_proj, layers[number].feed_forward.linear2)[part]"
+SILENCED_SUBLAYER = "(layers[number].self_attention, layers[number].feed_forward)[part]"
+
+DAMAGE = (
+    Misconception(
+        "what-it-writes",
+        "the size of what the sublayer writes is measured, not what changes in the end",
+        "Later sublayers read the sum: without this one they write something else. Run all layers "
+        "once more, and compare the two last outputs.",
+        (
+            change("    def run(", "    written = []\n\n    def run(")
+            + change(ADDED, f"written.append({ATTEND})\n{16 * ' '}y = y + written[-1]")
+            + change(
+                NETWORK_ADDED,
+                NETWORK_ADDED.replace("y = y + ", "written.append(")
+                + f")\n{16 * ' '}y = y + written[-1]",
+            )
+            + change("run((number, part)) - whole", "written[2 * number + part]"),
+        ),
+    ),
+    Misconception(
+        "not-at-the-end",
+        "the change is measured behind other layers than the last one",
+        "What a sublayer is worth shows when all layers after it have answered. Compare what the "
+        "last layer gives out, and nothing else.",
+        (
+            ALL_OUTPUTS
+            + change("run((number, part)) - whole", "(run((number, part)) - whole)[number]"),
+            ALL_OUTPUTS,
+        ),
+    ),
+    Misconception(
+        "whole-layer-silenced",
+        "both sublayers of the layer are silenced",
+        "A layer has two residual sums. Only one of them gets nothing added.",
+        (_silent_where("silenced is None or silenced[0] != number"),),
+    ),
+    Misconception(
+        "in-every-layer",
+        "the sublayer is silenced in all layers at once",
+        "One sublayer of one layer is silenced, and all others speak.",
+        (_silent_where("silenced is None or silenced[1] != part"),),
+    ),
+    Misconception(
+        "silenced-for-good",
+        "the sublayers that were silenced before are still silent when the next one is",
+        "Each sublayer is silenced alone, so each run starts with all of them at work.",
+        (_silent_where("silenced is None or (number, part) > silenced"),),
+    ),
+    Misconception(
+        "all-but-one",
+        "all sublayers but one are silenced",
+        "The question is what is lost when this one alone is silent, and all others speak.",
+        (_silent_where("silenced in (None, (number, part))"),),
+    ),
+    Misconception(
+        "input-silenced",
+        "the sublayer is given zeros, and what it makes of them is still added",
+        "Of zeros its biases make something. To silence it is to add nothing: look at which side "
+        "of the sublayer the zeros come in.",
+        (
+            _silent_where("True")
+            + change("layer.norm1(y)", f"layer.norm1(y) * ({NOT_ATTENTION})")
+            + change("layer.norm2(y)", f"layer.norm2(y) * ({NOT_NETWORK})"),
+            _silent_where("True")
+            + change("layer.norm1(y)", f"layer.norm1(y * ({NOT_ATTENTION}))")
+            + change("layer.norm2(y)", f"layer.norm2(y * ({NOT_NETWORK}))"),
+        ),
+    ),
+    Misconception(
+        "bias-left",
+        "the last weights of the sublayer are silenced, and its last bias is still added",
+        "out_proj and linear2 have a bias too. Nothing at all is added for a silent sublayer.",
+        (
+            _in_its_place(
+                "y = y + layer.self_attention.out_proj.bias",
+                "y = y + layer.feed_forward.linear2.bias",
+            ),
+        ),
+    ),
+    Misconception(
+        "residual-cut",
+        "what the token was is lost too: the residual line is cut, not only the sublayer",
+        "In x + f(x) only f(x) goes. The x stays, and goes on to the next sublayer.",
+        (
+            _in_its_place("y = torch.zeros_like(y)", "y = torch.zeros_like(y)"),
+            _in_its_place(
+                "y = layer.self_attention(*[layer.norm1(y)] * 3)",
+                "y = layer.feed_forward(layer.norm2(y))",
+            ),
+        ),
+    ),
+    Misconception(
+        "norm-forgotten",
+        "the sublayers read the residual sum itself, without its norm",
+        "In a pre-norm layer norm1 stands before the attention, and norm2 before the network.",
+        (change("layer.norm1(y)", "y") + change("layer.norm2(y)", "y"),),
+    ),
+    Misconception(
+        "post-norm",
+        "the norm stands behind the sum: that is post-norm",
+        "These layers are pre-norm: x + f(norm(x)). No norm stands on the residual line.",
+        (
+            POST_NORM,
+            _in_its_place("y = layer.norm1(y)", "y = layer.norm2(y)") + POST_NORM,
+        ),
+    ),
+    Misconception(
+        "normed-residual",
+        "the normed vector is what the sublayer is added to",
+        "The residual line goes round the norm as well: x + f(norm(x)), with the x that came in.",
+        (
+            change(ADDED, f"y = read + {ATTEND}")
+            + change(NETWORK_ADDED, "y = layer.norm2(y) + layer.feed_forward(layer.norm2(y))"),
+            _in_its_place("y = layer.norm1(y)", "y = layer.norm2(y)"),
+        ),
+    ),
+    Misconception(
+        "last-output-normed",
+        "one more norm stands behind the last layer",
+        "A whole pre-norm model has it. Here only the layers are given: their output is measured.",
+        (change("return y\n", "return F.layer_norm(y, y.shape[-1:])\n"),),
+    ),
+    Misconception(
+        "columns-exchanged",
+        "the network stands first, the attention second",
+        "A row has the self-attention in column 0 and the feed-forward network in column 1.",
+        (change("part in (0, 1)", "part in (1, 0)"),),
+    ),
+    Misconception(
+        "another-shape",
+        "the numbers do not stand in a row for each layer, with its two sublayers",
+        "Layers go down and sublayers across: (L, 2).",
+        (
+            change(".reshape(len(layers), 2)", ""),
+            change(".reshape(len(layers), 2)", ".reshape(2, len(layers))"),
+            change(".reshape(len(layers), 2)", ".reshape(len(layers), 2).T"),
+        ),
+    ),
+    Misconception(
+        "weights-left-zeroed",
+        "weights of the layers are zeroed and not put back",
+        "Whoever uses the layers next gets some that lack a sublayer. Put back what you change, or "
+        "leave the weights alone and do not add.",
+        (
+            _before_each_run(
+                f"last = {LAST_LAYERS}", "last.weight.data.zero_()", "last.bias.data.zero_()"
+            ),
+            change(
+                "    return torch.stack",
+                "    layers[-1].feed_forward.linear2.weight.data.zero_()\n"
+                "    layers[-1].feed_forward.linear2.bias.data.zero_()\n    return torch.stack",
+            ),
+        ),
+    ),
+    Misconception(
+        "hooks-left",
+        "a hook stays on a sublayer after the call",
+        "register_forward_hook gives a handle back, and its remove() takes the hook away again. Do "
+        "that for every hook, right after the run that needs it.",
+        (
+            _before_each_run(
+                f"sublayer = {SILENCED_SUBLAYER}",
+                "sublayer.register_forward_hook(lambda *given: torch.zeros_like(given[-1]))",
+            ),
+            change(
+                "    return torch.stack",
+                "    layers[-1].feed_forward.register_forward_hook(lambda *given: None)\n"
+                "    return torch.stack",
+            ),
+        ),
+    ),
+    *MEASURED,
+)
+
+
+# --- hidden units that never fire ---------------------------------------------------------
+
+FIRES = "(hidden > 0).flatten(0, 1).any(dim=0)"
+OF_X = "feed_forward.linear1(x)"
+
+
+def _fires(how: str) -> Change:
+    """Find out in another way which units fire."""
+    return change(FIRES, how)
+
+
+DEAD = (
+    Misconception(
+        "silent-for-some-token",
+        "these units are zero for some token, not for every one",
+        "A unit that fires for a single token is at work. Look at whether any or all is asked "
+        "for, and of what.",
+        (_fires(FIRES.replace("any", "all")),),
+    ),
+    Misconception(
+        "not-all-tokens",
+        "only some of the tokens are looked at, such as those of the first sequence",
+        "A unit may fire for any token of any sequence. Both leading axes of (B, T, d_ff) go.",
+        (
+            _fires("(hidden > 0)[0].any(dim=0)"),
+            _fires("(hidden > 0)[-1].any(dim=0)"),
+            _fires("(hidden > 0)[:, 0].any(dim=0)"),
+            _fires("(hidden > 0)[:, -1].any(dim=0)"),
+            _fires("(hidden > 0)[0, 0]"),
+            _fires("(hidden > 0)[-1, -1]"),
+        ),
+    ),
+    Misconception(
+        "below-zero-on-average",
+        "these units are not above zero on average, before the ReLU",
+        "One token may make a unit fire, whatever the others do: no average shows it. Look at "
+        "the largest number, or at each.",
+        (_fires(f"{OF_X}.flatten(0, 1).mean(dim=0) > 0"),),
+    ),
+    Misconception(
+        "without-the-bias",
+        "the bias of linear1 is left out",
+        "It decides how much a unit needs before it fires. Call the layer as it is.",
+        (change(OF_X, "x @ feed_forward.linear1.weight.T"),),
+    ),
+    Misconception(
+        "exactly-zero-fires",
+        "a unit that is exactly zero is taken for one that fires",
+        "max(0, 0) is 0: such a unit adds nothing either. Look at > and >=.",
+        (
+            change(f"torch.relu({OF_X})", OF_X) + change("hidden > 0", "hidden >= 0"),
+            change("hidden > 0", "hidden >= 0"),
+        ),
+    ),
+    Misconception(
+        "zero-before-the-relu",
+        "units are looked for that are exactly zero before the ReLU",
+        "Before the ReLU a silent unit is negative, and hardly ever zero.",
+        (change(f"torch.relu({OF_X})", OF_X) + change("hidden > 0", "hidden != 0"),),
+    ),
+    Misconception(
+        "below-zero-is-alive",
+        "units below zero are taken for alive, and those above zero for dead",
+        "The ReLU passes what is above zero.",
+        (change(f"torch.relu({OF_X})", OF_X) + change("hidden > 0", "hidden < 0"),),
+    ),
+    Misconception(
+        "weights-not-inputs",
+        "the weights alone are judged, without the inputs",
+        "Whether a unit fires depends on what it is given. Send x through linear1.",
+        (
+            _fires("feed_forward.linear1.bias > 0"),
+            _fires("(feed_forward.linear1.weight > 0).any(dim=1)"),
+            _fires("(feed_forward.linear2.weight != 0).any(dim=0)"),
+        ),
+    ),
+    Misconception(
+        "unheard-taken-for-dead",
+        "units that fire are listed too, where linear2 makes nothing of them",
+        "They change nothing, but they are alive: another linear2 would hear them. Look at the "
+        "hidden layer alone.",
+        (_fires(f"{FIRES} & (feed_forward.linear2.weight != 0).any(dim=0)"),),
+    ),
+    Misconception(
+        "numbers-of-the-output",
+        "the D numbers of the output are looked at, not the hidden units",
+        "The hidden layer lies between linear1 and linear2, and has d_ff units.",
+        (change(f"torch.relu({OF_X})", "feed_forward(x)"),),
+    ),
+    Misconception(
+        "tokens-listed",
+        "tokens or sequences are counted, not units",
+        "The units are the last axis of (B, T, d_ff); the axes before it are asked for any.",
+        (
+            _fires("(hidden > 0).flatten(0, 1).any(dim=1)"),
+            _fires("(hidden > 0).flatten(1).any(dim=1)"),
+        ),
+    ),
+    Misconception(
+        "alive-listed",
+        "the units that fire are listed, not the dead ones",
+        "The units that never fire are asked for.",
+        (change("if not alive", "if alive"),),
+    ),
+    Misconception(
+        "counted-from-one",
+        "the units are counted from 1",
+        "The first unit is number 0, as everywhere in Python.",
+        (change("[number for", "[number + 1 for"),),
+    ),
+    with_wrong(
+        TENSOR_FOR_NUMBER,
+        change("return [number", "return torch.tensor([number")
+        + change("if not alive]", "if not alive])"),
+        change("[number for", "[torch.tensor(number) for"),
+    ),
 )

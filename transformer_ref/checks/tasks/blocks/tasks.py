@@ -7,15 +7,20 @@ off than that.
 from __future__ import annotations
 
 from transformer_ref.checks.task import FunctionTask, ModuleTask, Task
+from transformer_ref.checks.tasks.attention.properties import is_left_alone
 from transformer_ref.checks.tasks.blocks import answers, mistakes
 from transformer_ref.checks.tasks.blocks.cases import (
+    NETWORK,
+    STACK,
     add_cases,
     block_cases,
     count_cases,
+    damage_cases,
     decoder_cases,
     encoder_cases,
     feed_forward_cases,
     norm_cases,
+    unit_cases,
 )
 from transformer_ref.checks.tasks.blocks.properties import ends_with, tokens_are_normed
 
@@ -39,6 +44,7 @@ EVERYWHERE = (
 )
 COPIED = f"Judged in eval mode with weights copied in by name. {EVERYWHERE}"
 MASKS = "masks boolean, True = may attend, None = all"
+LEFT_ALONE = "What is measured is left as it was, and x is not changed. No gradients are asked for."
 ONE_SEEN = "Every query may see at least one key."
 LAYER_TOLERANCE = {"float32": (1e-4, 1e-4), "float64": (1e-4, 1e-4)}
 KINDS = (
@@ -111,7 +117,7 @@ TASKS: tuple[Task, ...] = (
         cases=decoder_cases,
         properties=(ends_with("norm3"),),
         # Not the whole block: an encoder layer may lend its parts, and is made by it.
-        forbidden=(*WHOLE, f"{LAYERS}.DecoderLayer", f"{LAYERS}.Block._transform"),
+        forbidden=(*WHOLE, f"{LAYERS}.DecoderLayer", f"{LAYERS}.Block._attend_to_itself"),
         misconceptions=mistakes.DECODER_LAYER,
         tolerances=LAYER_TOLERANCE,
     ),
@@ -167,5 +173,45 @@ TASKS: tuple[Task, ...] = (
         ),
         misconceptions=mistakes.CROSS_ATTENTION,
         tolerances=LAYER_TOLERANCE,
+    ),
+    FunctionTask(
+        key="blocks.damage_by_sublayer",
+        stub="damage_by_sublayer(layers, x)",
+        contract=(
+            "layers is a list of L pre-norm reference.EncoderLayer in eval mode, x is (B, S, D), "
+            "the input of the first one, without a mask; returns (L, 2), floating: for the "
+            "self-attention (0) and the feed-forward network (1) of each layer, silenced alone, "
+            "the mean over all numbers of the last layer's output of the squared change, with no "
+            "norm behind the last layer; to silence a sublayer is to add nothing in its residual "
+            f"sum. {LEFT_ALONE}"
+        ),
+        returns=("damage",),
+        reference=answers.damage_by_sublayer,
+        cases=damage_cases,
+        properties=(is_left_alone("layers"),),
+        forbidden=(f"{HERE}.damage_by_sublayer",),
+        misconceptions=mistakes.DAMAGE,
+        tolerances=LAYER_TOLERANCE,
+        makers={"layers": STACK},
+        any_float=True,
+    ),
+    FunctionTask(
+        key="blocks.dead_units",
+        stub="dead_units(feed_forward, x)",
+        contract=(
+            "feed_forward is a reference.FeedForward in eval mode with ReLU, x is (B, T, D), what "
+            "it reads; returns a list of int: the hidden units, counted from 0, in rising "
+            "order, that are 0 behind the ReLU for every token of x, [] if there is none. A "
+            "unit that linear1 makes exactly 0 is not above zero. "
+            f"{LEFT_ALONE}"
+        ),
+        returns=("units",),
+        reference=answers.dead_units,
+        cases=unit_cases,
+        properties=(is_left_alone("feed_forward"),),
+        forbidden=(f"{HERE}.dead_units",),
+        misconceptions=mistakes.DEAD,
+        form=list[int],
+        makers={"feed_forward": NETWORK},
     ),
 )

@@ -9,6 +9,7 @@ A mistake is a change to one of them.
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import torch
 from torch import Tensor
@@ -172,3 +173,51 @@ def continue_all(
             row.append(int(next_logits(row).argmax()))
         at_work = [row for row in at_work if row[-1] != eos_id]  # ended for good
     return rows
+
+
+def search_or_model(next_log_probs, said: list[int], listed: list[list[int]]) -> tuple[float, str]:
+    """Measure whether the search or the model is to blame for an answer.
+
+    Args:
+        next_log_probs: takes the ids so far, a list of int, and returns the
+            log-probabilities (V,) of what follows.
+        said: the ids of an answer, from the begin token to the end token.
+        listed: the right answers, one or more, each as `said`.
+
+    Returns:
+        The gap, a float: log-probability of the likeliest right answer minus
+        that of `said`; and the verdict: "right", "search" or "model".
+    """
+
+    def log_probability(ids):
+        return sum(next_log_probs(ids[:t])[ids[t]].item() for t in range(1, len(ids)))
+
+    gap = max(log_probability(ids) for ids in listed) - log_probability(said)
+    if said in listed:
+        return gap, "right"
+    return gap, "search" if gap > 0 else "model"
+
+
+def clipped_precision(
+    hypothesis: list[str], references: list[list[str]], n: int
+) -> tuple[int, int]:
+    """Count the n-grams of a translation that references have too.
+
+    Args:
+        hypothesis: the tokens of the translation.
+        references: one or more translations made by people, each its tokens.
+        n: how many tokens an n-gram has, at least 1.
+
+    Returns:
+        Two int: how many n-grams of the hypothesis count, each at most as often
+        as in the reference that has it most often; and how many it has in all.
+    """
+
+    def ngrams(tokens):
+        return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
+
+    mine = ngrams(hypothesis)
+    allowed = Counter()
+    for translation in references:
+        allowed |= ngrams(translation)  # the larger of two counts
+    return (mine & allowed).total(), mine.total()

@@ -4,18 +4,27 @@ A model is a plain function here, from the ids so far to what may come next, so 
 sequence can be written down. Greedy search has one right answer on it, and so has beam search where
 the beam holds all sequences, or on a garden path: readings that differ in when they stop, or in
 what an ended hypothesis does to the beam, agree there.
+Where an answer is judged, it and the right ones are drawn until they are far enough apart, and
+sentences until other ways to count give other numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from transformer_ref.checks.authoring.cases import asked_again, described, different_sizes, normal
+from transformer_ref.checks.authoring.cases import (
+    asked_again,
+    described,
+    different_sizes,
+    normal,
+    plain_case,
+)
 from transformer_ref.checks.authoring.made_arguments import token_function
 from transformer_ref.checks.task import SAID, Case, Made, Maker
 
@@ -27,6 +36,8 @@ MOST_CALLS = 300
 GAP = 0.02
 # Nor is a top_p that the probabilities reach within this.
 PROBABILITY_GAP = 2e-3
+# What was said and what is right are at least so far apart, in log-probability.
+BLAME_GAP = 0.1
 
 
 # --- cases: one way through a small model ----------------------------------------------------
@@ -542,4 +553,191 @@ def cache_cases(rng: np.random.Generator) -> list[Case]:
         _low(_cache_case(rng, 5, "float64")),
     ]
     asked_again(cases, cases[3])
+    return cases
+
+
+# --- cases: search_or_model ------------------------------------------------------------------
+
+
+def known_answers(
+    rng: np.random.Generator, kind: str, words: Sequence[int], **options: Any
+) -> tuple[dict[str, Any], float]:
+    """Draw a model, an answer of it and the right answers, until the verdict is the wanted one.
+
+    Args:
+        rng: the source.
+        kind: the verdict: "search", "model", "right" where what was said is the likeliest of the
+            right answers, or "right, another likelier".
+        words: tokens between begin and end, first of `said`, then of each right answer but the
+            one that was said.
+        options: `dtype`; `scale` of the logits.
+
+    Returns:
+        the arguments of search_or_model, and the gap. A right answer that is likelier than the
+        others is neither the first of them nor the last where there are three.
+    """
+    dtype = options.get("dtype", "float32")
+    size = int(rng.integers(6, 10))
+    bos, eos = (int(each) for each in rng.permutation(size)[:2])
+    while True:
+        paths = [[bos, *_words(rng, size, count, {bos, eos}), eos] for count in words]
+        table = _table_along(rng, size, paths, options.get("scale", 1.5), dtype)
+        totals = [_log_probability(table, path) for path in paths]
+        said, *others = totals
+        gap = max(others) - said
+        apart = len({*map(tuple, paths)}) == len(paths) and abs(gap) > BLAME_GAP
+        if apart and (gap > 0) == (kind in ("search", "right, another likelier")):
+            break
+    # The likeliest one in the middle: whoever looks at one end only misses it.
+    by_rank = sorted(range(1, len(paths)), key=lambda number: totals[number])
+    listed = [paths[number] for number in by_rank]
+    if len(listed) > 1:
+        listed.insert(1, listed.pop())
+    if kind.startswith("right"):
+        listed.insert(len(listed) // 2, paths[0])
+        gap = max(gap, 0.0)
+    logits = rng.standard_normal((size, size))
+    after = (logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))).astype(dtype)
+    model = token_function(after, table, said=f"over {size} tokens")
+    return {"next_log_probs": model, "said": paths[0], "listed": listed}, gap
+
+
+def _table_along(
+    rng: np.random.Generator,
+    size: int,
+    paths: Sequence[Sequence[int]],
+    scale: float,
+    dtype: str,
+) -> Table:
+    """Draw log-probabilities after every beginning of the paths, the whole paths included."""
+    table: Table = {}
+    for path in paths:
+        for place in range(1, len(path) + 1):
+            logits = scale * rng.standard_normal(size)
+            row = logits - np.log(np.exp(logits).sum())
+            table.setdefault(tuple(path[:place]), row.astype(dtype))
+    return table
+
+
+def _log_probability(table: Table, path: Sequence[int]) -> float:
+    return sum(float(table[tuple(path[:t])][path[t]]) for t in range(1, len(path)))
+
+
+def blame_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of search_or_model: each verdict, with one right answer and with several."""
+    plans: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
+        ("search", (3, 3), {}),
+        ("model", (3, 3), {}),
+        ("right", (4, 2), {}),
+        ("search", (2, 4), {}),
+        ("model", (4, 2), {}),
+        ("right, another likelier", (4, 3), {}),
+        ("search", (4, 3, 5, 4), {}),
+        ("model", (3, 5, 3, 4), {}),
+        ("right", (3, 4, 5, 2), {}),
+        ("right, another likelier", (5, 4, 3), {}),
+        ("search", (5, 5), {"dtype": "float64"}),
+        ("model", (0, 2, 1), {}),
+        ("search", (1, 0, 3), {}),
+        # Their probabilities are too small for a float, and their logarithms are not.
+        ("search", (14, 15), {"scale": 90.0, "dtype": "float64"}),
+        ("model", (16, 13, 15), {"scale": 90.0, "dtype": "float64"}),
+    ]
+    cases = []
+    for kind, words, options in plans:
+        arguments, _ = known_answers(rng, kind, words, **options)
+        cases.append(Case(_named(arguments, options.get("dtype", "float32")), arguments))
+    asked_again(cases, cases[6])
+    return cases
+
+
+# --- cases: clipped_precision ----------------------------------------------------------------
+
+Sentence = list[str]
+WORDS = ("the", "cat", "sat", "on", "a", "mat")
+
+
+def _ngrams(tokens: Sentence, n: int) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(tokens[place : place + n]) for place in range(len(tokens) - n + 1))
+
+
+def _largest(counted: Iterable[Counter[tuple[str, ...]]]) -> Counter[tuple[str, ...]]:
+    """Take the largest count of each n-gram."""
+    allowed = Counter[tuple[str, ...]]()
+    for each in counted:
+        allowed |= each
+    return allowed
+
+
+def _unordered(counted: Counter[tuple[str, ...]]) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(sorted(gram)) for gram in counted.elements())
+
+
+def _other_counts(hypothesis: Sentence, references: list[Sentence], n: int) -> dict[str, int]:
+    """Count in other ways, which a case can be drawn to tell from the right one."""
+    mine, theirs = _ngrams(hypothesis, n), [_ngrams(each, n) for each in references]
+    together = sum(theirs, Counter[tuple[str, ...]]())
+    return {
+        "not clipped": sum(count for gram, count in mine.items() if gram in together),
+        "sum": (mine & together).total(),
+        "first only": (mine & theirs[0]).total(),
+        "last only": (mine & theirs[-1]).total(),
+        "best reference": max((mine & each).total() for each in theirs),
+        "once each": len(mine & together),
+        "joined": (mine & _ngrams(sum(references, Sentence()), n)).total(),
+        "unordered": (_unordered(mine) & _largest(map(_unordered, theirs))).total(),
+    }
+
+
+def _sentences_case(
+    rng: np.random.Generator, n: int, lengths: Sequence[int], apart: Sequence[str], words: int = 3
+) -> Case:
+    """Make a case of clipped_precision.
+
+    Args:
+        rng: the source.
+        n: of the n-grams.
+        lengths: of the hypothesis, and of each reference.
+        apart: names of other counts, which must all give other numbers.
+        words: how many different ones there are; few, so that n-grams come again.
+
+    Returns:
+        the case. Some n-grams of the hypothesis count, and some do not.
+    """
+    while True:
+        known = [str(each) for each in rng.permutation(WORDS)[:words]]
+        hypothesis, *references = ([str(w) for w in rng.choice(known, size)] for size in lengths)
+        allowed = _largest(_ngrams(each, n) for each in references)
+        right = (_ngrams(hypothesis, n) & allowed).total()
+        others = _other_counts(hypothesis, references, n)
+        different = len({right, *(others[name] for name in apart)}) == len(apart) + 1
+        if different and 0 < right < len(hypothesis) - n + 1:
+            return plain_case(hypothesis=hypothesis, references=references, n=n)
+
+
+def precision_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of clipped_precision: one reference and several, n from 1 to 4, and the edges."""
+    several = ("sum", "first only", "best reference")
+    cases = [
+        _sentences_case(rng, 1, (8, 6), ("not clipped", "once each")),
+        _sentences_case(rng, 2, (9, 8), ("unordered", "not clipped")),
+        _sentences_case(rng, 1, (11, 5, 6), ("not clipped", *several)),
+        _sentences_case(rng, 1, (10, 4, 5, 6), ("last only", *several)),
+        _sentences_case(rng, 2, (11, 8, 7), several, 2),
+        _sentences_case(rng, 2, (11, 8, 7), ("joined", "sum")),
+        _sentences_case(rng, 2, (12, 7, 8), ("not clipped", *several), 2),
+        _sentences_case(rng, 3, (12, 9, 8), ("first only", "best reference"), 2),
+        _sentences_case(rng, 3, (11, 10), ("not clipped", "unordered"), 2),
+        _sentences_case(rng, 4, (11, 12, 9), ("first only",), 2),
+        _sentences_case(rng, 1, (5, 9, 12), ("first only",), 4),
+        # A reference, and then the hypothesis, that is too short for one n-gram.
+        _sentences_case(rng, 3, (9, 2, 9), (), 2),
+        plain_case(hypothesis=["the", "cat"], references=[["the", "cat", "sat", "on"]], n=4),
+        plain_case(hypothesis=[], references=[["a", "cat"]], n=1),
+        plain_case(hypothesis=["a", "cat", "sat"], references=[["on", "the", "mat"]], n=1),
+        plain_case(hypothesis=["the", "cat"], references=[["a", "mat"], ["the", "cat"]], n=2),
+        # Joined without their borders, the tokens would be the same.
+        plain_case(hypothesis=["cats", "at", "sea"], references=[["cat", "sat", "sea"]], n=2),
+    ]
+    asked_again(cases, cases[2])
     return cases

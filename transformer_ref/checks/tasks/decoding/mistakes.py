@@ -927,3 +927,325 @@ ANOTHER_BUG = (
         change("[list(prompt) for prompt in prompts]", "prompts"),
     ),
 )
+
+
+# --- search_or_model -------------------------------------------------------------------------
+
+STEPS = "next_log_probs(ids[:t])[ids[t]].item() for t in range(1, len(ids))"
+TOTAL = f"sum({STEPS})"
+OVER_LISTED = "log_probability(ids) for ids in listed"
+LIKELIEST = f"max({OVER_LISTED})"
+GAP = f"{LIKELIEST} - log_probability(said)"
+IS_RIGHT = "if said in listed:"
+BLAMED = '"search" if gap > 0 else "model"'
+
+BLAME = (
+    Misconception(
+        "one-step-only",
+        "only one step of an answer counts",
+        "An answer is as likely as all of its steps together: one for each token behind the begin "
+        "token.",
+        (
+            change(TOTAL, "next_log_probs(ids[:-1])[ids[-1]].item()"),
+            change(TOTAL, "next_log_probs(ids[:1])[ids[1]].item()"),
+        ),
+    ),
+    Misconception(
+        "end-left-out",
+        "the step to the end token does not count",
+        "To stop is a choice of the model too. Look at where the range ends: the last entry of the "
+        "answer is the end token.",
+        (change("range(1, len(ids))", "range(1, len(ids) - 1)"),),
+    ),
+    Misconception(
+        "begin-token-counted",
+        "the model is asked for the begin token, which it never says",
+        "Nothing stands before it, so there is no beginning to ask the model about. The first step "
+        "is the one to the entry behind it.",
+        (change("range(1, len(ids))", "range(len(ids))"),),
+        r"received 0\b",
+    ),
+    Misconception(
+        "asked-behind-the-token",
+        "the model has seen the token already when it is asked how probable it is",
+        "next_log_probs(ids) says what comes *behind* ids. For a token it gets the entries that "
+        "stand before it, and no more.",
+        (change("ids[:t]", "ids[: t + 1]"),),
+    ),
+    with_wrong(LAST_ONLY, change("ids[:t]", "ids[t - 1 : t]")),
+    Misconception(
+        "listed-behind-what-was-said",
+        "the tokens of the right answers are looked up behind the beginnings of what was said",
+        "Each answer is asked about behind its own beginnings. What the model said belongs to the "
+        "other answer.",
+        (
+            change(OVER_LISTED, OVER_LISTED.replace("log_probability(ids)", f"sum({STEPS})"))
+            + change(
+                "ids[:t])[ids[t]].item() for t in range(1, len(ids))) for ids in",
+                "said[:t])[ids[t]].item() for t in range(1, len(ids))) for ids in",
+            ),
+            change(OVER_LISTED, OVER_LISTED.replace("log_probability(ids)", f"sum({STEPS})"))
+            + change(
+                "ids[:t])[ids[t]].item() for t in range(1, len(ids))) for ids in",
+                "said[:t])[ids[t]].item() for t in range(1, min(len(said), len(ids)))) for ids in",
+            ),
+        ),
+    ),
+    Misconception(
+        "mean-of-the-steps",
+        "the mean over the steps is compared, and not the sum",
+        "The mean is what a length penalty of 1 compares. How likely an answer is, is the product "
+        "over all steps, so its logarithm is their sum.",
+        (change(TOTAL, f"{TOTAL} / (len(ids) - 1)"), change(TOTAL, f"{TOTAL} / len(ids)")),
+    ),
+    Misconception(
+        "probabilities-added",
+        "the probabilities of the steps are added up",
+        "Probabilities multiply, their logarithms add up. Leave the logarithms as they come.",
+        (
+            change(
+                STEPS, STEPS.replace("next_log", "math.exp(next_log").replace(".item()", ".item())")
+            ),
+        ),
+    ),
+    Misconception(
+        "gap-of-probabilities",
+        "the gap is one of probabilities: their difference, or their quotient",
+        "The gap is a difference of two log-probabilities. No exp is needed anywhere.",
+        (
+            change(TOTAL, f"math.exp({TOTAL})"),
+            change(GAP, f"math.exp({GAP})") + change("gap > 0", "gap > 1"),
+        ),
+    ),
+    Misconception(
+        "product-too-small",
+        "probabilities are multiplied, and the product of a long answer is 0 for a computer",
+        "That is why logarithms are added up: the sum of a long answer is a number like any other.",
+        (
+            change(
+                TOTAL,
+                "math.log(math.prod(math.exp(next_log_probs(ids[:t])[ids[t]].item()) "
+                "for t in range(1, len(ids))))",
+            ),
+            change(
+                TOTAL,
+                "torch.tensor([next_log_probs(ids[:t])[ids[t]].item() "
+                "for t in range(1, len(ids))]).double().exp().prod().log().item()",
+            ),
+        ),
+        r"math domain error|expected a positive input",
+    ),
+    Misconception(
+        "gap-turned-round",
+        "the gap has the wrong sign",
+        "From the likeliest right answer subtract what was said: above 0, the right one is the "
+        "likelier.",
+        (
+            change(GAP, f"log_probability(said) - {LIKELIEST}"),
+            change(GAP, f"log_probability(said) - {LIKELIEST}") + change("gap > 0", "gap < 0"),
+        ),
+    ),
+    Misconception(
+        "verdicts-exchanged",
+        '"search" and "model" have changed places',
+        "If the model finds a right answer likelier, it is not the model that went wrong: the "
+        "search has not found it.",
+        (change("gap > 0", "gap < 0"),),
+    ),
+    Misconception(
+        "first-listed-only",
+        "only one of the right answers is looked at",
+        "There may be several. The likeliest of them is the one to compare with.",
+        (
+            change(LIKELIEST, "log_probability(listed[0])"),
+            change(LIKELIEST, "log_probability(listed[0])")
+            + change("said in listed", "said == listed[0]"),
+            change(LIKELIEST, "log_probability(listed[-1])"),
+            change(LIKELIEST, "log_probability(listed[-1])")
+            + change("said in listed", "said == listed[-1]"),
+        ),
+    ),
+    Misconception(
+        "not-the-likeliest-listed",
+        "what was said is not compared with the likeliest right answer",
+        "One right answer that is likelier than what was said is enough: the search has missed it. "
+        "Look for a min, a sum or a mean over `listed`.",
+        (
+            change(LIKELIEST, f"min({OVER_LISTED})"),
+            change(LIKELIEST, f"sum({OVER_LISTED})"),
+            change(LIKELIEST, f"sum({OVER_LISTED}) / len(listed)"),
+            change(LIKELIEST, "math.log(sum(math.exp(log_probability(ids)) for ids in listed))"),
+        ),
+    ),
+    Misconception(
+        "right-not-seen",
+        "an answer that is right gets the blame",
+        "What was said may stand anywhere in `listed`, and then nobody made a mistake, even if "
+        "another right answer is likelier.",
+        (
+            change(IS_RIGHT, "if False:"),
+            change(IS_RIGHT, "if gap == 0:"),
+            change(IS_RIGHT, "if said == listed[0]:"),
+        ),
+    ),
+    with_wrong(TENSOR_FOR_NUMBER, change(".item()", "")),
+)
+
+
+# --- clipped_precision -----------------------------------------------------------------------
+
+SLICES = "tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)"
+COUNTER = f"Counter({SLICES})"
+LARGER = "allowed |= ngrams(translation)  # the larger of two counts"
+CLIPPED = "(mine & allowed).total()"
+ALL_OF_THEM = ", mine.total()"
+
+PRECISION = (
+    Misconception(
+        "not-clipped",
+        "nothing is clipped: an n-gram counts as often as the hypothesis has it",
+        "Otherwise *the the the the* would be perfect. An n-gram counts at most as often as a "
+        "reference has it.",
+        (change(CLIPPED, "sum(count for gram, count in mine.items() if gram in allowed)"),),
+    ),
+    Misconception(
+        "references-added",
+        "the counts of the references are added up",
+        "Each reference by itself says how often an n-gram may come; two of them do not make twice "
+        "as many right. Keep the larger of two counts.",
+        (change("allowed |= ngrams(translation)", "allowed += ngrams(translation)"),),
+    ),
+    Misconception(
+        "smallest-of-the-references",
+        "an n-gram counts only as often as the reference has it that has it least often",
+        "The references are several good translations, and it is enough if one of them has it.",
+        (
+            change(
+                "    for translation in references:\n        allowed |=",
+                "    allowed |= ngrams(references[0])\n"
+                "    for translation in references:\n        allowed &=",
+            ),
+        ),
+    ),
+    Misconception(
+        "first-reference-only",
+        "only one of the references is looked at",
+        "There may be several, and each can have n-grams that the others have not.",
+        (
+            change("in references:", "in references[:1]:"),
+            change("in references:", "in references[-1:]:"),
+        ),
+    ),
+    Misconception(
+        "best-reference-only",
+        "the count is the one with the best single reference",
+        "One n-gram may come from one reference and the next from another: take the larger count "
+        "for each n-gram by itself, and add up behind it.",
+        (
+            change(CLIPPED, "max((mine & ngrams(each)).total() for each in references)"),
+            change(CLIPPED, "sum((mine & ngrams(each)).total() for each in references)"),
+        ),
+    ),
+    Misconception(
+        "references-joined",
+        "the references are joined to one long text",
+        "Then counts add up, and n-grams arise across the border. Count in each reference by "
+        "itself.",
+        (
+            change(
+                "    for translation in references:\n",
+                "    for translation in [sum(references, [])]:\n",
+            ),
+        ),
+    ),
+    Misconception(
+        "each-n-gram-once",
+        "an n-gram that comes several times counts once",
+        "Every place of the hypothesis where an n-gram begins is one of its n-grams. Look for a "
+        "set, or for the keys without their counts.",
+        (
+            change(f"{CLIPPED}{ALL_OF_THEM}", "len(mine & allowed), len(mine)"),
+            change(CLIPPED, "len(mine & allowed)"),
+            change(ALL_OF_THEM, ", len(mine)"),
+        ),
+    ),
+    Misconception(
+        "tokens-counted",
+        "the second number counts tokens, and not n-grams",
+        "The last places have not enough tokens behind them for an n-gram to begin.",
+        (change(ALL_OF_THEM, ", len(hypothesis)"),),
+    ),
+    Misconception(
+        "fewer-than-none",
+        "the second number is below 0 where the hypothesis is shorter than n",
+        "A short hypothesis has no n-gram, so there are 0. Count them, or do not let a difference "
+        "fall below 0.",
+        (change(ALL_OF_THEM, ", len(hypothesis) - n + 1"),),
+    ),
+    Misconception(
+        "total-of-the-reference",
+        "the second number counts the n-grams of the reference",
+        "That would be the recall. A precision asks how much of the *hypothesis* is right.",
+        (
+            change(ALL_OF_THEM, ", ngrams(references[0]).total()"),
+            change(ALL_OF_THEM, ", allowed.total()"),
+            change(ALL_OF_THEM, ", max(ngrams(each).total() for each in references)"),
+            change(ALL_OF_THEM, ", sum(ngrams(each).total() for each in references)"),
+        ),
+    ),
+    Misconception(
+        "last-n-gram-missing",
+        "the last n-gram is missing",
+        "Count by hand: three tokens have two n-grams of two tokens. Look at where the range ends.",
+        (change("- n + 1", "- n"),),
+    ),
+    Misconception(
+        "shorter-ones-at-the-end",
+        "slices at the end that are shorter than n are counted as n-grams",
+        "A slice that goes over the end is cut without an error. Let the range end earlier.",
+        (change("len(tokens) - n + 1", "len(tokens)"),),
+    ),
+    Misconception(
+        "without-overlap",
+        "the text is cut into pieces of n tokens, which do not overlap",
+        "An n-gram begins at every place, so neighbours share all tokens but one.",
+        (
+            change("len(tokens) - n + 1", "0, len(tokens) - n + 1, n"),
+            change("len(tokens) - n + 1", "0, len(tokens), n"),
+        ),
+    ),
+    Misconception(
+        "order-ignored",
+        "the order of the tokens in an n-gram is ignored",
+        "*cat the* is not *the cat*. A tuple keeps the order; a set or a sorted list does not.",
+        (
+            change("tuple(tokens[i : i + n])", "tuple(sorted(tokens[i : i + n]))"),
+            change("tuple(tokens[i : i + n])", "frozenset(tokens[i : i + n])"),
+        ),
+    ),
+    Misconception(
+        "borders-lost",
+        "the tokens of an n-gram are joined without their borders",
+        "*cats at* and *cat sat* are the same letters. A tuple keeps the tokens apart.",
+        (change("tuple(tokens[i : i + n])", '"".join(tokens[i : i + n])'),),
+    ),
+    Misconception(
+        "n-ignored",
+        "n has no effect, or shorter n-grams count too",
+        "Every n-gram has exactly n tokens. Look at where the slice ends.",
+        (
+            change(SLICES, "(token,) for token in tokens"),
+            change(
+                SLICES,
+                "tuple(tokens[i : i + m]) for m in range(1, n + 1) "
+                "for i in range(len(tokens) - m + 1)",
+            ),
+        ),
+    ),
+    Misconception(
+        "share-for-counts",
+        "the result is the share, and not the two counts",
+        "Over many sentences the counts are added before anything is divided. Return both.",
+        (change(f"{CLIPPED}{ALL_OF_THEM}", f"{CLIPPED} / max(1, mine.total())"),),
+    ),
+)

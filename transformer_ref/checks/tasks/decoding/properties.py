@@ -70,3 +70,19 @@ def oldest_first(case: Case, values: Values) -> str | None:
                 f"behind them; here the {part} are others"
             )
     return None
+
+
+VERDICTS = ("right", "search", "model")
+
+
+def gap_and_verdict_agree(case: Case, values: Values) -> str | None:
+    """Say so if the verdict is no verdict, or is another one than its own gap says."""
+    gap, verdict = values["result"]
+    if verdict not in VERDICTS:
+        return f'the verdict is "right", "search" or "model"; here it is {verdict!r}'
+    if case.arguments["said"] in case.arguments["listed"] or verdict == "right":
+        return None
+    if (gap > 0) == (verdict == "model"):
+        above = "above" if gap > 0 else "below"
+        return f'your gap is {gap:.4g}, {above} 0, and your verdict "{verdict}"; the two disagree'
+    return None

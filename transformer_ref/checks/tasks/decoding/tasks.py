@@ -13,13 +13,16 @@ from transformer_ref.checks.tasks.decoding.cases import (
     CACHE,
     batch_cases,
     beam_cases,
+    blame_cases,
     cache_cases,
     filter_cases,
     greedy_cases,
+    precision_cases,
     prompt_cases,
 )
 from transformer_ref.checks.tasks.decoding.properties import (
     begins_and_ends,
+    gap_and_verdict_agree,
     keeps_or_leaves_out,
     oldest_first,
     rows_begin_and_end,
@@ -174,5 +177,42 @@ TASKS: tuple[Task, ...] = (
         misconceptions=mistakes.ANOTHER_BUG,
         form=list[list[int]],
         makers={"next_logits": TOKEN_FUNCTION},
+    ),
+    FunctionTask(
+        key="decoding.search_or_model",
+        stub="search_or_model(next_log_probs, said, listed)",
+        contract=(
+            "ids are a list of int and next_log_probs(ids) gives (V,) log-probabilities; said is "
+            "the ids of an answer and listed those of the right ones, a list of one or more; each "
+            "starts with the begin token and ends with the end token, which counts. Returns a "
+            "tuple (gap, verdict): gap is a float, the log-probability of the likeliest of listed "
+            'minus that of said; verdict is "right" where said is in listed, else "search" where '
+            'gap is above 0, else "model". Elsewhere than in "right" gap is not tried near 0. '
+            "Nothing that came is changed."
+        ),
+        returns=("result",),
+        reference=answers.search_or_model,
+        cases=blame_cases,
+        properties=(gap_and_verdict_agree,),
+        forbidden=(f"{HERE}.search_or_model",),
+        misconceptions=mistakes.BLAME,
+        form=tuple[float, str],
+        makers={"next_log_probs": TOKEN_FUNCTION},
+    ),
+    FunctionTask(
+        key="decoding.clipped_precision",
+        stub="clipped_precision(hypothesis, references, n)",
+        contract=(
+            "hypothesis is a list of str, references a list of one or more such lists, n from 1 "
+            "up; returns a tuple (clipped, total) of int: the n-grams of the hypothesis that "
+            "count, each at most as often as in the reference that has it most often, and all of "
+            "its n-grams; (0, 0) where it is shorter than n. Nothing that came is changed."
+        ),
+        returns=("result",),
+        reference=answers.clipped_precision,
+        cases=precision_cases,
+        forbidden=("transformer_ref.metrics.corpus_bleu", f"{HERE}.clipped_precision"),
+        misconceptions=mistakes.PRECISION,
+        form=tuple[int, int],
     ),
 )

@@ -3,9 +3,12 @@
 A mistake is a change to one of them.
 """
 
+# mypy: disable-error-code="union-attr"
+
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -185,3 +188,25 @@ def language_model(
     rows = reference.embed(ids, weight)  # the look-up alone is scaled
     hidden = F.layer_norm(rows + positions, rows.shape[-1:])
     return reference.tied_logits(hidden, weight)
+
+
+def dead_rows(
+    embedding: nn.Embedding,
+    loss: Callable[[nn.Embedding], Tensor],
+) -> list[int]:
+    """List the rows of an embedding that a loss gives no gradient.
+
+    Args:
+        embedding: V rows of D numbers; they stay as they are. In its `grad`
+            there may be numbers from before, which do not count.
+        loss: takes the embedding and returns a scalar tensor.
+
+    Returns:
+        in rising order, each id whose row has a gradient of exactly 0 in all
+        D numbers.
+    """
+    embedding.zero_grad()  # what is left from before would be added
+    loss(embedding).backward()
+    gradient = embedding.weight.grad
+    dead = (gradient == 0).all(dim=-1)
+    return dead.nonzero().flatten().tolist()

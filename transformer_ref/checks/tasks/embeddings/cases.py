@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from transformer_ref.checks.authoring.cases import (
     asked_again,
@@ -15,7 +19,8 @@ from transformer_ref.checks.authoring.cases import (
     plain_case,
     with_gradients,
 )
-from transformer_ref.checks.task import Case
+from transformer_ref.checks.engine.asking import describe
+from transformer_ref.checks.task import SAID, Arrays, Case, Made, Maker
 
 # --- numbers ---------------------------------------------------------------------------------
 
@@ -349,4 +354,206 @@ def bug_cases(rng: np.random.Generator) -> list[Case]:
         asked = case(dtype)
         ids, weight = asked.arguments["ids"], asked.arguments["weight"]
         cases.append(with_gradients(asked, rng, (*ids.shape, len(weight))))
+    return cases
+
+
+# --- rows and what a loss does to them -------------------------------------------------------
+
+# How a loss uses the embedding; all but the last look rows up.
+LOSSES: dict[str, Callable[[nn.Embedding, Mapping[str, Tensor]], Tensor]] = {
+    "sum": lambda embedding, its: (embedding(its["ids"]) * its["factors"]).sum(),
+    "gate": lambda embedding, its: (embedding(its["ids"]) @ its["direction"]).relu().sum(),
+    "own output": lambda embedding, its: F.cross_entropy(
+        embedding(its["ids"]) @ its["output"], its["targets"]
+    ),
+    "tied": lambda embedding, its: F.cross_entropy(
+        embedding(its["ids"]) @ embedding.weight.T, its["targets"]
+    ),
+    "drawn": lambda embedding, its: (
+        -F.logsigmoid(embedding(its["ids"]) @ embedding(its["center"]).T * its["signs"]).sum()
+    ),
+    "lengths": lambda embedding, its: embedding.weight.square().sum(),
+}
+# Below this a living row has no gradient, but in a case that is about faint ones.
+CLEAR, FAINT = 1e-3, 1e-5
+
+
+def _make_embedding(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
+    description = case.arguments[name]
+    weight = torch.from_numpy(description["weight"].copy()).to(case.device)
+    rows, d_model = weight.shape
+    made = nn.Embedding(rows, d_model, padding_idx=description["pad"], _weight=weight)
+    if description["before"] is not None:
+        made.weight.grad = torch.from_numpy(description["before"].copy()).to(case.device)
+    parameter = made.weight
+    return Made(made, left=lambda: {"weight": parameter})
+
+
+def _make_loss(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
+    description = case.arguments[name]
+    kind, arrays = LOSSES[description["kind"]], description["arrays"]
+    its = {part: torch.from_numpy(array.copy()).to(case.device) for part, array in arrays.items()}
+
+    def loss(embedding: nn.Embedding) -> Tensor:
+        if not isinstance(embedding, nn.Embedding):
+            raise TypeError(f"{name} takes an nn.Embedding, received {describe(embedding)}")
+        return kind(embedding, its)
+
+    return Made(loss)
+
+
+EMBEDDING, LOSS = Maker(_make_embedding), Maker(_make_loss)
+
+
+def row_gradients(case: Case) -> np.ndarray:
+    """Return the (V, D) gradient of a case of dead_rows."""
+    embedding = _make_embedding("embedding", case, {}).value
+    (gradient,) = torch.autograd.grad(
+        _make_loss("loss", case, {}).value(embedding), [embedding.weight]
+    )
+    found: np.ndarray = gradient.cpu().numpy()
+    return found
+
+
+def known_dead(case: Case) -> list[int]:
+    """Return the dead rows that follow from how the loss was made, without any gradient."""
+    loss, embedding = case.arguments["loss"], case.arguments["embedding"]
+    kind, its, weight = loss["kind"], loss["arrays"], embedding["weight"]
+    if kind == "tied":
+        return []
+    if kind == "lengths":
+        return [row for row, numbers in enumerate(weight) if not numbers.any()]
+    counts = {
+        "sum": lambda: its["factors"].any(axis=-1),
+        "gate": lambda: weight[its["ids"]] @ its["direction"] > 0,
+    }.get(kind, lambda: np.full(its["ids"].shape, True))()
+    living = {*its["ids"][counts].tolist(), *its.get("center", np.array([])).tolist()}
+    return [row for row in range(len(weight)) if row not in living - {embedding["pad"]}]
+
+
+def _loss(
+    rng: np.random.Generator, kind: str, weight: np.ndarray, pad: int | None, how: str = ""
+) -> dict[str, Any]:
+    """Describe a loss of one kind; there are always rows that it does not look up."""
+    vocab_size, d_model = weight.shape
+    some = rng.permutation([row for row in range(vocab_size) if row != pad])[: vocab_size // 2]
+    ids = rng.permutation([*some, some[0], *([pad] if pad is not None else [])]).astype(np.int64)
+    arrays: Arrays = {"ids": ids}
+    if kind == "sum":
+        arrays["factors"] = _factors(rng, len(ids), d_model, how)
+        if how == "uncounted":
+            arrays["factors"][ids == some[1]] = 0
+    elif kind == "gate":
+        arrays["direction"] = rng.normal(size=(d_model,))
+    elif kind == "own output":
+        arrays["output"] = rng.normal(size=(d_model, vocab_size))
+        arrays["targets"] = rng.integers(vocab_size, size=len(ids))
+    elif kind == "tied":
+        arrays["targets"] = rng.integers(vocab_size, size=len(ids))
+    elif kind == "drawn":
+        arrays["center"], arrays["ids"] = some[2:3], ids[ids != some[2]]
+        arrays["signs"] = np.where(np.arange(len(arrays["ids"])) == 0, 1.0, -1.0)[:, None]
+    said = {
+        "sum": f"the rows of {ids.tolist()}, each times factors, summed up",
+        "gate": f"sum of relu(row @ direction) over the rows of {ids.tolist()}",
+        "own output": f"cross-entropy from the rows of {ids.tolist()}, with a matrix of its own",
+        "tied": f"cross-entropy from the rows of {ids.tolist()}, with embedding.weight.T",
+        "drawn": f"row {some[2]} against a neighbour and negatives, {arrays['ids'].tolist()}",
+        "lengths": "the sum of the squares of embedding.weight",
+    }[kind]
+    notes = {
+        "uncounted": f", those of {some[1]} zero",
+        "cancel": ", which sum up to 0 in each row",
+        "faint": ", which are tiny",
+        "first": ", which are 0 behind the first number of a row",
+        "last": ", which are 0 in front of the last number of a row",
+    }
+    floats = {
+        part: array.astype(weight.dtype if array.dtype.kind == "f" else np.int64)
+        for part, array in arrays.items()
+    }
+    return {SAID: said + notes.get(how, ""), "kind": kind, "arrays": floats}
+
+
+def _factors(rng: np.random.Generator, count: int, d_model: int, how: str) -> np.ndarray:
+    """Draw what rows are multiplied with: none is 0, no two are the same in size."""
+    factors = rng.uniform(0.5, 2.0, size=(count, d_model)) * rng.choice([-1, 1], (count, d_model))
+    if how == "cancel":  # in quarters, so that they do so exactly, in whatever order
+        quarters = rng.integers(1, 9, size=(count, d_model // 2)) / 4
+        factors = np.concatenate([quarters, -quarters], axis=-1)
+    if how == "faint":
+        factors *= 4e-5
+    if how in ("first", "last"):
+        factors[:, 1:] = 0
+    return factors[:, ::-1].copy() if how == "last" else factors
+
+
+def _rows_case(
+    rng: np.random.Generator,
+    kind: str,
+    how: str = "",
+    pad: int | None = None,
+    dtype: str = FLOAT32,
+    before: bool = False,
+    zero: bool = False,
+) -> Case:
+    """Make a case, drawn until a row that lives does so clearly; pad counts from the end below 0.
+
+    Args:
+        rng: the source.
+        kind: a key of LOSSES.
+        how: a trait of the factors of "sum".
+        pad: the padding's row.
+        dtype: of all numbers.
+        before: whether there are gradients from before.
+        zero: whether the padding's row holds zeros, and of a "sum" another one that it reads.
+
+    Returns:
+        the case.
+    """
+    while True:
+        vocab_size, d_model = int(rng.integers(7, 12)), int(rng.choice([4, 6]))
+        row = pad if pad is None else pad % vocab_size
+        weight = normal(rng, (vocab_size, d_model), dtype)
+        loss = _loss(rng, kind, weight, row, how)
+        if zero:
+            read = loss["arrays"]["ids"]
+            weight[[row, *(read[read != row][:1] if kind == "sum" else [])]] = 0
+        embedding = {
+            SAID: f"{vocab_size} rows of {d_model}"
+            + (f", padding_idx={row}" if row is not None else "")
+            + (", with gradients from before" if before else ""),
+            "weight": weight,
+            "pad": row,
+            "before": normal(rng, weight.shape, dtype) if before else None,
+        }
+        arguments = {"embedding": embedding, "loss": loss}
+        case = Case(", ".join([*described(arguments), dtype]), arguments)
+        dead = known_dead(case)
+        living = np.delete(np.abs(row_gradients(case)).max(axis=-1), dead)
+        if living.size and living.min() > (2 * FAINT if how == "faint" else CLEAR):
+            return case
+
+
+def rows_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of dead_rows: each kind of loss, with padding and without, gradients from before."""
+    cases = [
+        _rows_case(rng, "sum"),
+        _rows_case(rng, "sum", pad=0),
+        _rows_case(rng, "tied", pad=0),
+        _rows_case(rng, "own output", pad=-1, before=True),
+        _rows_case(rng, "drawn", dtype=FLOAT64),
+        _rows_case(rng, "sum", "uncounted", pad=1, dtype=FLOAT64, before=True),
+        _rows_case(rng, "sum", "first", pad=0),
+        _rows_case(rng, "sum", "last"),
+        _rows_case(rng, "sum", "cancel", pad=2),
+        _rows_case(rng, "sum", "faint"),
+        _rows_case(rng, "gate", pad=0, before=True),
+        _rows_case(rng, "sum", pad=0, zero=True),
+        _rows_case(rng, "lengths", pad=3),
+        _rows_case(rng, "lengths", pad=0, zero=True, dtype=FLOAT64),
+        _rows_case(rng, "tied", dtype=FLOAT64, before=True),
+        _rows_case(rng, "drawn", pad=0, before=True),
+    ]
+    asked_again(cases, cases[1])
     return cases

@@ -18,6 +18,7 @@ from transformer_ref.checks.authoring.shared_mistakes import (
     DETACHED,
     FIRST_ROUND,
     FLOAT32_ONLY,
+    TENSOR_FOR_NUMBER,
     no_gradients,
     with_wrong,
 )
@@ -1292,4 +1293,123 @@ BUG = (
         change("    rows", "    weight, positions = weight.float(), positions.float()\n    rows"),
     ),
     with_wrong(CHANGES_INPUT, change("    return", "    positions.zero_()\n    return")),
+)
+
+
+# --- dead_rows -------------------------------------------------------------------------------
+
+CLEARED = "    embedding.zero_grad()  # what is left from before would be added\n"
+ALL_ZERO = "(gradient == 0).all(dim=-1)"
+IDS = "dead.nonzero().flatten().tolist()"
+PAD = "embedding.padding_idx"
+
+DEAD = (
+    Misconception(
+        "old-gradients",
+        "gradients from before are counted, too",
+        "backward adds to what lies in grad already. Clear it before you measure.",
+        (change(CLEARED, ""),),
+    ),
+    Misconception(
+        "one-zero-is-enough",
+        "a row with a single 0 in its gradient is taken for dead",
+        "A row is dead if all of its numbers get nothing. Look at any and all.",
+        (change(".all(dim=-1)", ".any(dim=-1)"),),
+    ),
+    Misconception(
+        "one-number-of-the-row",
+        "only one number of each row's gradient is looked at",
+        "A loss may read some features and leave others. Ask about all numbers of the row.",
+        (
+            change(ALL_ZERO, "gradient[:, 0] == 0"),
+            change(ALL_ZERO, "gradient[:, -1] == 0"),
+        ),
+    ),
+    Misconception(
+        "signs-cancel",
+        "the numbers of a row's gradient are added with their signs, so that they may cancel",
+        "1 and -1 add up to 0, and both move the row. Look at each number, or at its size.",
+        (
+            change(ALL_ZERO, "gradient.sum(dim=-1) == 0"),
+            change(ALL_ZERO, "gradient.mean(dim=-1).abs() < 1e-7"),
+        ),
+    ),
+    Misconception(
+        "living-rows",
+        "these are the rows that get a gradient",
+        "Asked for are the others. Look at the comparison with 0.",
+        (
+            change(ALL_ZERO, "(gradient != 0).any(dim=-1)"),
+            change(ALL_ZERO, "(gradient != 0).all(dim=-1)"),
+        ),
+    ),
+    Misconception(
+        "features-not-rows",
+        "the features are asked, not the rows",
+        "The gradient is (V, D), and there is one answer for each of the V rows. Look at the axis.",
+        (change("dim=-1", "dim=0"),),
+    ),
+    Misconception(
+        "numbers-not-gradients",
+        "rows that hold zeros are listed, not rows with a gradient of 0",
+        "A row of zeros may be on its way elsewhere, and a row of other numbers may stay for ever. "
+        "Ask the gradient.",
+        (
+            change("gradient == 0", "embedding.weight == 0"),
+            change(ALL_ZERO, "((gradient == 0) | (embedding.weight == 0)).all(dim=-1)"),
+        ),
+    ),
+    Misconception(
+        "padding-always-dead",
+        "the padding's row is listed in any case",
+        "padding_idx keeps away the gradient of the look-up. A loss may reach the row by another "
+        "way: measure it like the others.",
+        (
+            change(
+                f"    return {IDS}",
+                f"    if {PAD} is not None:\n        dead[{PAD}] = True\n    return {IDS}",
+            ),
+        ),
+    ),
+    Misconception(
+        "padding-left-out",
+        "the padding's row is never listed",
+        "It is a row like the others here: if it gets no gradient, it is dead, on purpose or not.",
+        (
+            change(
+                f"    return {IDS}",
+                f"    if {PAD} is not None:\n        dead[{PAD}] = False\n    return {IDS}",
+            ),
+        ),
+    ),
+    Misconception(
+        "small-for-zero",
+        "a row with a small gradient is taken for dead",
+        "A small gradient moves a row, if slowly. What a loss does not reach has exactly 0.",
+        (
+            change("gradient == 0", "gradient.abs() < 1e-3"),
+            change("gradient == 0", "gradient.abs() < 1e-4"),
+        ),
+    ),
+    Misconception(
+        "trains-the-embedding",
+        "the embedding is not as it was: the measurement trains it",
+        "Who measures should leave no trace. Read the gradient, or take the step on a copy.",
+        (
+            change("    dead =", "    embedding.weight.data -= gradient\n    dead ="),
+            change("    dead =", "    embedding.weight.data -= 0.1 * gradient\n    dead ="),
+        ),
+    ),
+    Misconception(
+        "mask-for-ids",
+        "there is an entry for every row, not the ids of those that are dead",
+        "[True, False, True] says of each row whether it is dead. Asked for is where the True "
+        "stands: [0, 2].",
+        (
+            change(IDS, "dead.tolist()"),
+            change(IDS, "dead.long().tolist()"),
+        ),
+        r"`rows\[0\]` is a bool",
+    ),
+    with_wrong(TENSOR_FOR_NUMBER, change(IDS, "dead.nonzero().flatten()")),
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from transformer_ref.checks.task import Case
+from transformer_ref.checks.tasks.embeddings.cases import row_gradients
 
 
 def one_one_a_row(case: Case, values: Mapping[str, Any]) -> str | None:
@@ -40,4 +41,20 @@ def neighbours_are_others(case: Case, values: Mapping[str, Any]) -> str | None:
     strange = [each for each in values["ids"] if not 0 <= each < size]
     if strange:
         return f"{strange[0]} is no id: there are {size} tokens, with ids from 0 to {size - 1}"
+    return None
+
+
+def dead_are_those_without_gradient(case: Case, values: Mapping[str, Any]) -> str | None:
+    """Say so if a row that is listed has a gradient, or one without any is missing."""
+    largest = np.abs(row_gradients(case)).max(axis=-1)
+    pad = case.arguments["embedding"]["pad"]
+    for row in values["rows"]:
+        if not 0 <= row < len(largest):
+            return f"{row} is no row: there are {len(largest)}, from 0 to {len(largest) - 1}"
+    for row, size in enumerate(largest):
+        name = f"row {row}, the padding," if row == pad else f"row {row}"
+        if size and row in values["rows"]:
+            return f"{name} is in the list, but its gradient has numbers up to {size:.2g}"
+        if not size and row not in values["rows"]:
+            return f"{name} is not in the list, but its gradient is 0 in all numbers"
     return None

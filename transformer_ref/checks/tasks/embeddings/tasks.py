@@ -15,16 +15,20 @@ from transformer_ref.checks.engine.asking import ReturnedError, describe
 from transformer_ref.checks.task import FunctionTask, Task
 from transformer_ref.checks.tasks.embeddings import answers, mistakes
 from transformer_ref.checks.tasks.embeddings.cases import (
+    EMBEDDING,
+    LOSS,
     bug_cases,
     embed_cases,
     loss_cases,
     neighbour_cases,
     one_hot_cases,
     pretrained_cases,
+    rows_cases,
     tied_cases,
     window_cases,
 )
 from transformer_ref.checks.tasks.embeddings.properties import (
+    dead_are_those_without_gradient,
     loss_is_finite,
     neighbours_are_others,
     one_one_a_row,
@@ -224,5 +228,25 @@ TASKS: tuple[Task, ...] = (
         cases=bug_cases,
         forbidden=(f"{HERE}.language_model",),
         misconceptions=mistakes.BUG,
+    ),
+    FunctionTask(
+        key="embeddings.dead_rows",
+        stub="dead_rows(embedding, loss)",
+        contract=(
+            "embedding: an nn.Embedding of V rows, with a padding_idx or without, its weight "
+            "trainable and its gradients dense; loss takes the embedding and returns a scalar "
+            "tensor, the same one each time; returns a list of int, rising: the ids whose rows get "
+            "from the loss a gradient of exactly 0 in all D numbers. Any other row's gradient has "
+            "a number beyond 0.00001. Gradients from before may lie in weight.grad and do not "
+            "count; what lies there afterwards is not judged. The weight is not changed."
+        ),
+        returns=("rows",),
+        form=list[int],
+        reference=answers.dead_rows,
+        cases=rows_cases,
+        properties=(dead_are_those_without_gradient,),
+        forbidden=(f"{HERE}.dead_rows",),
+        misconceptions=mistakes.DEAD,
+        makers={"embedding": EMBEDDING, "loss": LOSS},
     ),
 )

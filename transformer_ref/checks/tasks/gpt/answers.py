@@ -16,20 +16,6 @@ from transformer_ref import layers as reference
 from transformer_ref.masks import causal_mask
 
 
-def cnn_receptive_field(kernel_size: int, num_layers: int, dilation: int = 1) -> int:
-    """Count the inputs from the first to the last one that an output depends on.
-
-    Args:
-        kernel_size: inputs of each layer's kernel, at least 1.
-        num_layers: convolutions with stride 1, one behind the other.
-        dilation: places from each input of a kernel to the next, in every layer.
-
-    Returns:
-        The number of neighbouring places, the first and the last one counted.
-    """
-    return 1 + num_layers * (kernel_size - 1) * dilation
-
-
 def lm_batch(ids: Tensor, block_size: int, starts: list[int] | Tensor) -> tuple[Tensor, Tensor]:
     """Cut pieces out of one long text.
 
@@ -149,3 +135,25 @@ def generate_long(model, ids: Tensor, max_new_tokens: int, max_len: int) -> Tens
         best = model(window)[:, -1].argmax(dim=-1, keepdim=True)
         ids = torch.cat([ids, best], dim=1)
     return ids
+
+
+def context_used(model, ids: Tensor) -> int:
+    """Measure how many of the newest tokens the model's guess depends on.
+
+    Args:
+        model: from ids (B, T), int64, to logits (B, T, V).
+        ids: (1, T), int64, the text.
+
+    Returns:
+        T - s, if s is the first place at which some other token moves a
+        logit of the last place; 0 if there is none.
+    """
+    before = model(ids)[:, -1]
+    size = before.shape[-1]
+    for s in range(ids.shape[1]):  # the oldest token first
+        changed = ids.repeat(size, 1)
+        changed[:, s] = torch.arange(size)
+        moves = (model(changed)[:, -1] - before).abs()
+        if moves.max() > 1e-4:
+            return ids.shape[1] - s
+    return 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,35 +17,14 @@ from transformer_ref.checks.authoring.cases import (
     described,
     different_sizes,
     normal,
-    plain_case,
 )
 from transformer_ref.checks.engine.asking import describe
-from transformer_ref.checks.task import Arrays, Case
+from transformer_ref.checks.task import SAID, Arrays, Case, Made, Maker
 
 # More calls of a model than these, for 12 new tokens at most, are an endless loop.
 MOST_CALLS = 200
 # Two logits that are closer than this are not tried: rounding might choose.
 GAP = 0.02
-
-
-# --- cases: cnn_receptive_field --------------------------------------------------------------
-
-
-def field_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of cnn_receptive_field: odd and even kernels, with gaps and without."""
-    kernels = [int(size) for size in rng.permutation([2, 3, 4, 5, 6, 7, 9])]
-    layers = [int(count) for count in rng.integers(2, 13, size=7)]
-    gaps = [int(size) for size in rng.integers(2, 8, size=7)]
-    names = ("kernel_size", "num_layers", "dilation")
-    plan = [
-        *((3, 1), (3, 2), (3, 4, 2), (2, 5), (kernels[0], 1), (kernels[1], 1, gaps[0])),
-        *((kernels[2], layers[0]), (kernels[3], layers[1], 1), (kernels[4], layers[2], gaps[1])),
-        *((kernels[5], layers[3], gaps[2]), (1, layers[4]), (1, layers[5], gaps[3])),
-        *((3, 50), (4, 3, gaps[4]), (5, layers[6], gaps[5]), (2, 4, gaps[6])),
-    ]
-    cases = [plain_case(**dict(zip(names, each, strict=False))) for each in plan]
-    asked_again(cases, cases[2])
-    return cases
 
 
 # --- cases: lm_batch -------------------------------------------------------------------------
@@ -356,4 +337,197 @@ def gpt_cases(rng: np.random.Generator) -> list[Case]:
         _too_long(rng, 1, 5, 3),
     ]
     asked_again(cases, cases[8])
+    return cases
+
+
+# --- models of which it is known how far back they read --------------------------------------
+
+# A layer adds up tokens that are some places back, each times a factor, by places: {0: 1.0, 4: 1.0}
+# reads the token itself and the one four places before it.
+Layer = dict[int, float]
+# How far the logits move at most by a token that is heard faintly, and by one that is noise.
+FAINT, NOISE = 3e-3, 5e-6
+
+
+def _mixing(layers: list[Layer], length: int) -> np.ndarray:
+    """(T, T): how much of each token the layers bring to each place, one after the other."""
+    all_of_it = np.eye(length)
+    for layer in layers:
+        all_of_it = sum(part * np.eye(length, k=-far) for far, part in layer.items()) @ all_of_it
+    return all_of_it
+
+
+def _make_reader(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
+    description = case.arguments[name]
+    tokens, places, output = (
+        torch.from_numpy(description[part]).to(case.device).double()
+        for part in ("tokens", "places", "output")
+    )
+    mixing = torch.from_numpy(_mixing(description["layers"], len(places))).to(case.device)
+    calls = 0
+
+    def model(ids: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        if calls > MOST_CALLS:
+            raise RuntimeError(f"model was called more than {MOST_CALLS} times: does the loop end?")
+        if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.is_floating_point():
+            raise TypeError(f"model takes ids (B, T), received {describe(ids)}")
+        length = ids.shape[1]
+        if not 0 < length <= len(places):
+            raise ValueError(f"model takes 1 to {len(places)} tokens, received {length}")
+        if ids.min() < 0 or ids.max() >= len(tokens):
+            raise ValueError(f"model knows the ids 0 to {len(tokens) - 1}")
+        window = ids[:, -description["newest"] :] if description["newest"] else ids
+        read = window.shape[1]
+        logits = mixing[:read, :read] @ (tokens[window] + places[:read]) @ output.T
+        logits = torch.cat((logits.new_zeros(len(ids), length - read, len(output)), logits), dim=1)
+        # Rounded, so that a row gives the same logits in a batch of any size.
+        return logits.round(decimals=9).to(getattr(torch, case.dtype))
+
+    return Made(model)
+
+
+READER = Maker(_make_reader)
+
+
+def known_context(arguments: Mapping[str, Any]) -> int:
+    """Say how many tokens are used, from how the model is made: its layers' steps back add up."""
+    description, length = arguments["model"], arguments["ids"].shape[1]
+    heard = [
+        [far for far, factor in layer.items() if factor == 1.0 or not description["noisy"]]
+        for layer in description["layers"]
+    ]
+    room = min(length, description["newest"] or length)
+    return max((sum(steps) + 1 for steps in product(*heard) if sum(steps) < room), default=0)
+
+
+def context_case(
+    rng: np.random.Generator,
+    said: str,
+    layers: list[Layer],
+    length: int,
+    dtype: str = "float32",
+    *,
+    newest: int = 0,
+    special: bool = False,
+    ordered: bool = True,
+    scaled: float = 0.0,
+) -> Case:
+    """Make a case of context_used.
+
+    Args:
+        rng: the source.
+        said: of the model, in words.
+        layers: what each adds up.
+        length: T.
+        dtype: of the logits.
+        newest: the model cuts off all but so many tokens; 0 = none.
+        special: whether all tokens but one look the same to the model, and neither that one nor
+            its neighbours in the vocabulary are in the text.
+        ordered: whether there are vectors of the places beside those of the tokens.
+        scaled: how far the factors of the one layer that are not 1 may move a logit at most, for
+            the factor 0.5; 0 = as they are.
+
+    Returns:
+        the case. The likeliest token is likeliest by a margin that no faint token changes.
+    """
+    while True:
+        size, d_model = int(rng.integers(8, 12)), 6
+        arrays = {
+            "tokens": normal(rng, (size, d_model), dtype),
+            "places": ordered * normal(rng, (length + 2, d_model), dtype),
+            "output": normal(rng, (size, d_model), dtype),
+        }
+        ids = rng.integers(0, size, size=(1, length))
+        if special:
+            odd = int(rng.integers(2, size - 2))
+            arrays["tokens"][np.arange(size) != odd] = arrays["tokens"][0]
+            far_from_it = [each for each in range(size) if abs(each - odd) > 1]
+            ids = rng.choice(far_from_it, size=(1, length))
+        part = 1.0
+        if scaled:
+            moves = arrays["tokens"] @ arrays["output"].T
+            part = 2.0 * scaled / float(np.ptp(moves, axis=0).max())
+        description = {
+            SAID: said,
+            **arrays,
+            "layers": [
+                {far: each if each == 1.0 else part * each for far, each in layer.items()}
+                for layer in layers
+            ],
+            "newest": newest,
+            "noisy": scaled == NOISE,
+        }
+        arguments = {"model": description, "ids": ids.astype(np.int64)}
+        name = ", ".join(described(arguments)) + f" = {ids[0].tolist()}, {size} tokens, {dtype}"
+        case = Case(name, arguments)
+        top = np.sort(_make_reader("model", case, {}).value(torch.from_numpy(ids))[0, -1].numpy())
+        if not scaled or top[-1] - top[-2] > 10 * FAINT:
+            return case
+
+
+def context_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of context_used."""
+    one: Layer = {0: 1.0}
+    two, three = {0: 1.0, 1: 1.0}, {0: 1.0, 1: 1.0, 2: 1.0}
+    gap, far = {0: 1.0, 2: 1.0}, {0: 1.0, 4: 1.0}
+    drawn = int(rng.integers(6, 9))
+    everything: Layer = dict.fromkeys(range(drawn), 1.0)
+    faint, noisy = {0: 1.0, 1: 1.0, 5: 0.5}, {**three, 3: 0.5, 4: 0.5, 6: 0.5}
+    window = "layers that read 3 tokens"
+    all_of_it = "a layer that reads all tokens so far"
+
+    def case(said: str, layers: list[Layer], length: int, *dtype: str, **options: Any) -> Case:
+        return context_case(rng, said, layers, length, *dtype, **options)
+
+    cases = [
+        case("a layer that reads its own token", [one], 4),
+        case(all_of_it, [everything], drawn),
+        case("a layer that reads 3 tokens", [three], drawn, ordered=False),
+        case(f"2 {window}", [three] * 2, 8),
+        case(f"3 {window}", [three] * 3, 9, "float64", ordered=False),
+        case("3 layers that read 2 tokens", [two] * 3, drawn, "float64"),
+        case("2 layers that read their token and the second before", [gap] * 2, 8),
+        case("a layer that reads its token and the fourth before", [far], drawn),
+        case(
+            "two such layers: 2 tokens, and the token and the third before",
+            [two, {0: 1.0, 3: 1.0}],
+            8,
+        ),
+        case("a layer that reads the third token before only", [{3: 1.0}], drawn),
+        case("a layer that reads no token of this text", [{drawn + 1: 1.0}], drawn),
+        case(f"{all_of_it}, given the newest 4", [everything], drawn, newest=4),
+        case(f"2 {window}, given the newest 4", [three] * 2, drawn, "float64", newest=4),
+        case(
+            "a layer that reads 3 tokens, and knows one token from the others",
+            [three],
+            drawn,
+            special=True,
+        ),
+        case(
+            f"{all_of_it}, and knows one token from the others",
+            [everything],
+            drawn,
+            "float64",
+            special=True,
+        ),
+        case(
+            "a layer that reads 2 tokens, and faintly the fifth before",
+            [faint],
+            drawn,
+            "float64",
+            scaled=FAINT,
+        ),
+        case(
+            "a layer that reads 3 tokens, and rounds a little with others",
+            [noisy],
+            8,
+            "float64",
+            scaled=NOISE,
+        ),
+        case(f"3 {window}", [three] * 3, 5),
+        case("a layer that reads its own token", [one], 1),
+    ]
+    asked_again(cases, cases[4])
     return cases

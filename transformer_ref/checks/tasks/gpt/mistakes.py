@@ -24,131 +24,11 @@ from transformer_ref.checks.authoring.shared_mistakes import (
     NOTEBOOK,
     NUMBER_FOR_TENSOR,
     SAMPLED,
+    TENSOR_FOR_NUMBER,
     no_gradients,
     with_wrong,
 )
 from transformer_ref.checks.task import Misconception
-
-# --- cnn_receptive_field ---------------------------------------------------------------------
-
-SIZE = "1 + num_layers * (kernel_size - 1) * dilation"
-
-FIELD = (
-    Misconception(
-        "kernels-added-up",
-        "the kernels of all layers are added up, or that with gaps",
-        "Two layers share a place: the second kernel looks at neighbours whose kernels overlap. "
-        "How many places does each layer add at the edge?",
-        (
-            change(SIZE, "num_layers * kernel_size"),
-            change(SIZE, "num_layers * kernel_size * dilation"),
-            change(SIZE, "num_layers * ((kernel_size - 1) * dilation + 1)"),
-        ),
-    ),
-    Misconception(
-        "kernels-multiplied",
-        "the size grows as a power of the kernel size",
-        "That would be so if the layers did not overlap, with a stride as large as the kernel. "
-        "With stride 1 each layer adds the same number of places.",
-        (
-            change(SIZE, "kernel_size**num_layers"),
-            change(SIZE, "((kernel_size - 1) * dilation + 1) ** num_layers"),
-        ),
-    ),
-    Misconception(
-        "own-place-left-out",
-        "one place is missing: the one that the output stands at",
-        "Take one layer with a kernel of 3: what does the formula give?",
-        (change("1 + ", ""),),
-    ),
-    Misconception(
-        "whole-kernel-a-layer",
-        "each layer adds a whole kernel, and not one less",
-        "One of the places of a kernel was in the field before. Take one layer with a kernel of 3.",
-        (
-            change(SIZE, "1 + num_layers * kernel_size * dilation"),
-            change(SIZE, "1 + num_layers * kernel_size"),
-        ),
-    ),
-    Misconception(
-        "no-dilation",
-        "dilation makes no difference",
-        "With a dilation of 2 there is a gap between the inputs of a kernel. From the first to the "
-        "last, how far is it?",
-        (change(" * dilation", ""),),
-    ),
-    Misconception(
-        "dilation-doubles",
-        "the dilation is a power that grows with each layer",
-        "Some models do that. Here all layers have the same dilation.",
-        (
-            change(SIZE, "1 + (kernel_size - 1) * sum(dilation**n for n in range(num_layers))"),
-            change(SIZE, "1 + (kernel_size - 1) * sum(dilation * 2**n for n in range(num_layers))"),
-            change(SIZE, "1 + (kernel_size - 1) * sum(2**n for n in range(num_layers))"),
-            change("* dilation", "* dilation**num_layers"),
-        ),
-    ),
-    Misconception(
-        "one-side-only",
-        "only the places on one side are counted",
-        "A kernel reaches to both sides; together it adds one less than its size in each layer.",
-        (
-            change("(kernel_size - 1)", "(kernel_size // 2)"),
-            change("1 + num_layers * (kernel_size - 1)", "num_layers * (kernel_size // 2)"),
-        ),
-    ),
-    Misconception(
-        "dilation-once",
-        "the dilation counts in one layer only",
-        "Every layer has it, the first as well as the last.",
-        (
-            change(SIZE, "1 + (kernel_size - 1) * dilation + (num_layers - 1) * (kernel_size - 1)"),
-            change(SIZE, "kernel_size + (num_layers - 1) * (kernel_size - 1) * dilation"),
-        ),
-    ),
-    Misconception(
-        "dilation-as-gap",
-        "a dilation of d is taken for d places left out between two inputs",
-        "A dilation of 1 is no gap at all: it is the step from one input to the next.",
-        (change("* dilation", "* (dilation + 1)"),),
-    ),
-    Misconception(
-        "one-layer",
-        "num_layers makes no difference",
-        "The second layer looks at outputs of the first, which have looked further already.",
-        (change("num_layers * ", ""),),
-    ),
-    Misconception(
-        "half-kernels",
-        "each layer adds k // 2 places on both sides, which is one too many where k is even",
-        "A kernel of 2 reaches one place further, and not two. How many steps are there from its "
-        "first input to its last?",
-        (
-            change(SIZE, "1 + num_layers * 2 * (kernel_size // 2) * dilation"),
-            change(SIZE, "1 + num_layers * 2 * (kernel_size // 2 * dilation // 2)"),
-        ),
-    ),
-    Misconception(
-        "places-read",
-        "the gaps between the inputs are not counted",
-        "The field goes from the first input to the last, whether all between are read or not.",
-        (change("* dilation", "+ (dilation - 1)"),),
-    ),
-    Misconception(
-        "on-a-plane",
-        "the field is counted on a plane",
-        "These convolutions run along one axis, as a text does.",
-        (change(SIZE, f"({SIZE}) ** 2"),),
-    ),
-    Misconception(
-        "no-int",
-        "the result is no int",
-        "A number of places is an int: look for / and for math functions.",
-        (change(SIZE, f"float({SIZE})"),),
-        r"is a float, expected int",
-    ),
-)
-
 
 # --- lm_batch --------------------------------------------------------------------------------
 
@@ -907,4 +787,148 @@ WINDOW = (
     FIRST_PLACE,
     FIRST_ROW,
     PROMPT_CHANGED,
+)
+
+
+# --- context_used ----------------------------------------------------------------------------
+
+SOME, OLDEST_FIRST = "moves.max() > 1e-4", "range(ids.shape[1]):"
+FOUND = f"        if {SOME}:\n            return ids.shape[1] - s\n    return 0"
+ALL_TOKENS = "        changed[:, s] = torch.arange(size)\n"
+NEWEST_FIRST = change(OLDEST_FIRST, "reversed(range(ids.shape[1])):")
+DIFFERENCE = "(model(changed)[:, -1] - before).abs()"
+
+CONTEXT = (
+    Misconception(
+        "stops-at-a-gap",
+        "the search goes back from the end, and stops at the first token that changes nothing",
+        "A model may skip a token and read the one before it. Which token do you have to find, the "
+        "newest that does not matter or the oldest that does?",
+        (
+            NEWEST_FIRST
+            + change(
+                FOUND,
+                f"        if not {SOME}:\n            return ids.shape[1] - 1 - s\n"
+                "    return ids.shape[1]",
+            ),
+        ),
+    ),
+    Misconception(
+        "newest-token-that-matters",
+        "the search ends at the newest token that matters",
+        "Asked for is the oldest one. Where does the loop begin, and when does it return?",
+        (NEWEST_FIRST,),
+    ),
+    Misconception(
+        "tokens-counted",
+        "the tokens that matter are counted, and those between them are not",
+        "The context reaches from the oldest token that matters to the end of the text, whatever "
+        "lies between.",
+        (
+            change("    for s", "    count = 0\n    for s")
+            + change(FOUND, f"        count += int({SOME})\n    return count"),
+        ),
+    ),
+    Misconception(
+        "one-other-token-only",
+        "one other token is tried at each place, and not all of them",
+        "A model may know some tokens from each other and not others. Put each token of the "
+        "vocabulary there.",
+        (
+            change(ALL_TOKENS, "        changed[:, s] = (changed[:, s] + 1) % size\n"),
+            change(ALL_TOKENS, "        changed[:, s] = (changed[:, s] - 1) % size\n"),
+            change(ALL_TOKENS, "        changed[:, s] = 0\n"),
+            change(ALL_TOKENS, "        changed[:, s] = size - 1\n"),
+        ),
+    ),
+    Misconception(
+        "all-places-compared",
+        "the logits of all places are compared, and not those of the last one",
+        "A token always matters for what is said at its own place. What follows the text is said "
+        "at the last place.",
+        (
+            change("model(ids)[:, -1]", "model(ids)")
+            + change("model(changed)[:, -1]", "model(changed)"),
+        ),
+    ),
+    Misconception(
+        "guess-compared",
+        "the likeliest tokens are compared, and not the logits",
+        "The likeliest token often stays the same where all logits have moved. Compare numbers.",
+        (
+            change(
+                DIFFERENCE,
+                "(model(changed)[:, -1].argmax(dim=-1) - before.argmax(dim=-1)).abs()",
+            ),
+        ),
+    ),
+    Misconception(
+        "rounding-counts",
+        "differences that are rounding are taken for an effect",
+        "Two ways to the same sum may differ in the last digits. What does not reach 0.0001 is no "
+        "effect here.",
+        (change(SOME, "moves.max() > 0"), change(SOME, "moves.max() > 1e-6")),
+    ),
+    Misconception(
+        "small-effects-missed",
+        "an effect that is small, and far above rounding, is taken for none",
+        "A token that is far away often has a small weight. The limit is 0.0001.",
+        (change(SOME, "moves.max() > 1e-2"), change(SOME, "moves.max() > 0.1")),
+    ),
+    Misconception(
+        "one-off",
+        "the result is one token too small or too large",
+        "The last token counts too: if it alone matters, the result is 1. And 0 is what is left "
+        "where none does.",
+        (
+            change("return ids.shape[1] - s", "return ids.shape[1] - 1 - s"),
+            change("return ids.shape[1] - s", "return ids.shape[1] - s + 1"),
+        ),
+    ),
+    Misconception(
+        "place-returned",
+        "the place of the oldest token that matters is returned, counted from the front",
+        "Places count from the front, and a context from the end. How many tokens stand from there "
+        "to the end?",
+        (change("return ids.shape[1] - s", "return s"),),
+    ),
+    Misconception(
+        "text-cut-off",
+        "tokens are taken away, and not changed: those behind them move to other places",
+        "A model knows the places of its tokens. Change one token, and leave all others where they "
+        "stand.",
+        (
+            change("        changed = ids.repeat(size, 1)\n" + ALL_TOKENS, "")
+            + change(
+                "model(changed)[:, -1]",
+                "(model(ids[:, s + 1 :])[:, -1] if s + 1 < ids.shape[1] else 0)",
+            ),
+            change("        changed = ids.repeat(size, 1)\n" + ALL_TOKENS, "")
+            + change("    for s", "    if ids.shape[1] == 1:\n        return 1\n    for s")
+            + change("model(changed)", "model(torch.cat((ids[:, :s], ids[:, s + 1 :]), dim=1))"),
+        ),
+    ),
+    Misconception(
+        "changes-pile-up",
+        "a token that was changed stays changed in the rounds after it",
+        "Each round changes one token of the text as it was. Make the copy inside the loop.",
+        (
+            change("        changed = ids.repeat(size, 1)\n", "")
+            + change("    for s", "    changed = ids.repeat(size, 1)\n    for s")
+            + NEWEST_FIRST
+            + change("    for s", "    found = 0\n    for s")
+            + change(
+                FOUND, f"        if {SOME}:\n            found = ids.shape[1] - s\n    return found"
+            ),
+        ),
+    ),
+    with_wrong(
+        CHANGES_INPUT,
+        change("changed = ids.repeat(size, 1)", "changed = ids")
+        + change(ALL_TOKENS, "        changed[:, s] = (changed[:, s] + 1) % size\n"),
+    ),
+    with_wrong(
+        TENSOR_FOR_NUMBER,
+        change("return ids.shape[1] - s", "return torch.tensor(ids.shape[1] - s)"),
+    ),
 )

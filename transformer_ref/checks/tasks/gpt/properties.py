@@ -144,14 +144,6 @@ def grows_as_it_should(case: Case, values: Values) -> str | None:
 # --- properties of the other tasks -----------------------------------------------------------
 
 
-def is_one_at_least(case: Case, values: Values) -> str | None:
-    """Say so if a receptive field is too small for its own place."""
-    found = values["size"]
-    if found < 1:
-        return f"an output depends on one input at least; here the size is {found}"
-    return None
-
-
 def labels_are_later(case: Case, values: Values) -> str | None:
     """Say so if the first row of a batch is not the piece that it should be."""
     ids, block_size = case.arguments["ids"], case.arguments["block_size"]
@@ -176,4 +168,12 @@ def begins_with_the_prompt(case: Case, values: Values) -> str | None:
     given, found = case.arguments["ids"], values["ids"]
     if not np.array_equal(found[:, : given.shape[1]], given):
         return "the rows of the result should begin with the prompts; here they do not"
+    return None
+
+
+def counts_tokens_of_the_text(case: Case, values: Values) -> str | None:
+    """Say so if more tokens are used than there are, or fewer than none."""
+    length, used = case.arguments["ids"].shape[1], values["used"]
+    if not 0 <= used <= length:
+        return f"of {length} tokens, 0 to {length} can be used; here it is {used}"
     return None

@@ -6,7 +6,8 @@ from transformer_ref.checks.task import FunctionTask, ProbeTask, Task
 from transformer_ref.checks.tasks.gpt import answers, mistakes
 from transformer_ref.checks.tasks.gpt.cases import (
     MODEL,
-    field_cases,
+    READER,
+    context_cases,
     generate_cases,
     gpt_cases,
     lm_batch_cases,
@@ -16,9 +17,9 @@ from transformer_ref.checks.tasks.gpt.cases import (
 from transformer_ref.checks.tasks.gpt.properties import (
     answers_the_question,
     begins_with_the_prompt,
+    counts_tokens_of_the_text,
     grows_as_it_should,
     has_logits,
-    is_one_at_least,
     labels_are_later,
     sees_the_past,
 )
@@ -42,23 +43,6 @@ WHOLE = (
 CALLABLE = "model is a callable from ids (B, T) int64 to logits (B, T, V)"
 KEPT = "The arguments are not changed."
 TASKS: tuple[Task, ...] = (
-    FunctionTask(
-        key="gpt.cnn_receptive_field",
-        stub="cnn_receptive_field(kernel_size, num_layers, dilation=1)",
-        contract=(
-            "num_layers convolutions along one axis, one behind the other, all with stride 1, the "
-            "same kernel_size and the same dilation; returns an int: how many neighbouring inputs "
-            "lie between the first and the last one that an output depends on, both counted. All "
-            "three are at least 1."
-        ),
-        returns=("size",),
-        reference=answers.cnn_receptive_field,
-        cases=field_cases,
-        properties=(is_one_at_least,),
-        forbidden=(f"{HERE}.cnn_receptive_field",),
-        misconceptions=mistakes.FIELD,
-        form=int,
-    ),
     FunctionTask(
         key="gpt.lm_batch",
         stub="lm_batch(ids, block_size, starts)",
@@ -146,5 +130,24 @@ TASKS: tuple[Task, ...] = (
         forbidden=WRITERS,
         misconceptions=mistakes.WINDOW,
         makers={"model": MODEL},
+    ),
+    FunctionTask(
+        key="gpt.context_used",
+        stub="context_used(model, ids)",
+        contract=(
+            f"{CALLABLE}; ids (1, T) int64; returns an int from 0 to T: T - s for the first place "
+            "s at which some other token of the vocabulary, put there alone, changes one of the V "
+            "logits of the last place, model(ids)[:, -1], by more than 0.0001; 0 if there is no "
+            "such place. All V tokens are tried, and all other tokens stay. Nothing in the model "
+            f"is random, and it takes any batch size. No logit is moved by about 0.0001. {KEPT}"
+        ),
+        returns=("used",),
+        reference=answers.context_used,
+        cases=context_cases,
+        properties=(counts_tokens_of_the_text,),
+        forbidden=(f"{HERE}.context_used",),
+        misconceptions=mistakes.CONTEXT,
+        form=int,
+        makers={"model": READER},
     ),
 )

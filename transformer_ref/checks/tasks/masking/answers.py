@@ -6,6 +6,7 @@ A mistake is a change to one of them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -108,3 +109,48 @@ def masked_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) ->
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     weights = reference.masked_softmax(scores, mask)
     return weights @ value
+
+
+def moved_outputs(model: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Change each token in turn, and measure which outputs move.
+
+    Args:
+        model: from (B, T, D) to (B, T, D).
+        x: (B, T, D), floating point; it is left as it was.
+
+    Returns:
+        (T, T) bool: row t, column s is True if output t moves when token s is
+        changed.
+    """
+    before = model(x)
+    columns = []
+    for s in range(x.shape[1]):
+        changed = x.clone()
+        changed[:, s] = torch.randn_like(changed[:, s])
+        moves = (model(changed) - before).abs()
+        columns.append(moves.amax(dim=(0, -1)) > 1e-4)
+    return torch.stack(columns, dim=-1)
+
+
+def how_far_ahead(model: Callable[[Tensor], Tensor], x: Tensor) -> int:
+    """Measure how many places ahead of itself an output sees, at most.
+
+    Args:
+        model: from (B, T, D) to (B, T, D).
+        x: (B, T, D), floating point; it is left as it was.
+
+    Returns:
+        the largest s - t of an output t that moves when token s is changed;
+        0 if no output sees a later token.
+    """
+    before = model(x)
+    furthest = 0
+    for s in range(x.shape[1]):
+        changed = x.clone()
+        changed[:, s] = torch.randn_like(changed[:, s])
+        moves = (model(changed) - before).abs()
+        moved = moves.amax(dim=(0, -1)) > 1e-4
+        for t in range(s):  # the outputs before the change
+            if moved[t]:
+                furthest = max(furthest, s - t)
+    return furthest

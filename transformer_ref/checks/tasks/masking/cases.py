@@ -4,14 +4,20 @@ Padding stands at the end, in front, in the middle and nowhere, and its id is ra
 is right on the first batch of a tutorial is wrong on another.
 A batch on the device "meta" has shapes and no numbers. It stands in for one on a GPU: what is made
 on the default device cannot meet it.
+Models that are tested for leaks are made by hand: what each output depends on follows from their
+masks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
 
 from transformer_ref.checks.authoring.cases import (
     asked_again,
@@ -22,7 +28,8 @@ from transformer_ref.checks.authoring.cases import (
     plain_case,
     with_gradients,
 )
-from transformer_ref.checks.task import Case
+from transformer_ref.checks.engine.asking import describe
+from transformer_ref.checks.task import SAID, Case, Made, Maker
 from transformer_ref.checks.tasks.attention.cases import LEAK, LOWEST, Sizes, draw_sizes, make_mask
 
 HALF = {"float16": (5e-3, 2e-3), "bfloat16": (3e-2, 1e-2)}
@@ -334,3 +341,190 @@ def _behind_mask(case: Case) -> dict[str, Any]:
         old = case.arguments[name]
         changed[name] = np.where(unseen, loudness * old, old).astype(old.dtype)
     return changed
+
+
+# --- models that are tested for leaks --------------------------------------------------------
+
+ONE_LEAK = "a mask that is causal but for one place"
+# How a layer mixes tokens: evenly over what its mask shows; by a softmax with the mask behind it,
+# whose rows then sum to less; the same with the rows put right; evenly, and the mean of all tokens
+# is added to each.
+EVEN, AFTER, RENORMALISED, ADDED = "even", "after", "renormalised", "added"
+SAID_OF = {
+    EVEN: "",
+    AFTER: ", applied after the softmax",
+    RENORMALISED: ", applied after the softmax, and the rows divided by their sums",
+    ADDED: ", and the mean of all tokens added to each",
+}
+# Where the tokens are normed: before the layers, which then cannot see what all features of a token
+# share; behind them, where the features of an output then sum to 0.
+BEFORE, BEHIND = "before", "behind"
+# What a model with few features does with two of them, and leaves all others alone.
+READS, WRITES, ENDS = "reads", "writes", "writes the first and the last"
+# Each layer makes what it has found louder: behind three of them it is still no rounding.
+GAIN = 2.0
+
+
+def depends(description: Mapping[str, Any]) -> np.ndarray:
+    """Say what each output of a model depends on, from how the model is made.
+
+    Args:
+        description: of the model.
+
+    Returns:
+        (T, T) bool: row t is True in the columns of the tokens that output t depends on. Through
+        layers it is the product of their masks; a row's sum over all keys, or a mean of all tokens,
+        shows everything.
+    """
+    masks = description["masks"]
+    if description["how"] in (AFTER, ADDED):
+        return np.ones_like(masks[0])
+    seen = np.eye(masks.shape[-1], dtype=np.int64)
+    for mask in masks:
+        seen = mask @ seen
+    return seen > 0
+
+
+def _mixed(hidden: Tensor, mask: Tensor, how: str, look: Tensor) -> Tensor:
+    """Give each place a weighted sum of the tokens, as one layer does."""
+    if how in (EVEN, ADDED):
+        mean = hidden.mean(dim=1, keepdim=True) if how == ADDED else 0.0
+        return mask @ hidden / mask.sum(dim=-1, keepdim=True).clamp(min=1.0) + mean
+    scores = hidden @ look @ hidden.transpose(-2, -1)
+    weights = scores.softmax(dim=-1) * mask
+    if how == RENORMALISED:
+        weights = weights / weights.sum(dim=-1, keepdim=True)
+    return weights @ hidden
+
+
+def _make_model(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
+    description = case.arguments[name]
+    look, turn = torch.from_numpy(description["look"]), torch.from_numpy(description["turn"])
+    masks = torch.from_numpy(description["masks"]).to(turn.dtype)
+    length, d_model = masks.shape[-1], len(turn)
+
+    def normed(where: str, hidden: Tensor) -> Tensor:
+        if description["norm"] != where:
+            return hidden
+        # Almost nothing is added to the variance: a token twice as large gives the same.
+        return F.layer_norm(hidden, (d_model,), eps=1e-9)
+
+    def model(x: Tensor) -> Tensor:
+        if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[1:] != (length, d_model):
+            raise ValueError(f"{name} takes (B, {length}, {d_model}), received {describe(x)}")
+        hidden = normed(BEFORE, x.to(turn.dtype))
+        for mask in masks:
+            hidden = _mixed(hidden, mask, description["how"], look) @ turn
+        return normed(BEHIND, hidden)
+
+    return Made(model)
+
+
+MODEL = Maker(_make_model)
+
+
+def _turn(rng: np.random.Generator, d_model: int, narrow: str) -> np.ndarray:
+    """Draw a rotation of the features, or a matrix that reads or writes but two of them."""
+    if not narrow:
+        return np.linalg.qr(rng.standard_normal((d_model, d_model)))[0]
+    turn, two = np.zeros((d_model, d_model)), [0, -1] if narrow == ENDS else [1, 2]
+    place = (two, slice(None)) if narrow == READS else (slice(None), two)
+    # All of one sign: where every token gets smaller, so does all that is written.
+    turn[place] = rng.uniform(0.2, 0.6, turn[place].shape)
+    return turn
+
+
+def _masks_by_name(rng: np.random.Generator, length: int) -> dict[str, np.ndarray]:
+    """Make the masks of a layer, (T, T), which are named as a student reads it."""
+    queries, keys = np.ogrid[:length, :length]
+    ahead = keys - queries
+    leaks_to, prefix = int(rng.integers(3, max(4, length - 1))), int(rng.integers(3, 5))
+    return {
+        "a causal mask": ahead <= 0,
+        "a mask one too far": ahead <= 1,
+        "a mask two too far": ahead <= 2,
+        "a mask of the past without the token itself": ahead < 0,
+        "a mask of the future": ahead >= 0,
+        "no mask": ahead < length,
+        "a mask that hides everything": ahead > length,
+        "a mask of some tokens": rng.random((length, length)) < 0.4,
+        ONE_LEAK: (ahead <= 0) | ((queries == 1) & (keys == leaks_to)),
+        "a mask of the token itself and the one two later": (ahead == 0) | (ahead == 2),
+        "a mask that lets the first tokens see each other": (ahead <= 0) | (keys < prefix),
+    }
+
+
+def _model_case(
+    rng: np.random.Generator, kind: str, layers: int = 1, how: str = EVEN, **options: Any
+) -> Case:
+    """Make a case of a model of these layers and an x.
+
+    Args:
+        rng: the source.
+        kind: of the mask, a key of ``_masks_by_name``; all layers have the same.
+        layers: how many.
+        how: the layers mix the tokens.
+        options: `batch`, `length`, `dtype`, `layout`; `norm` and `narrow`, as above; `empty` (the
+            first token that leaks is zeros), `still` (the first sequence is, where scores are 0
+            then and a softmax hides what they depend on), `high` (all numbers are).
+
+    Returns:
+        the case.
+    """
+    dtype, layout = options.get("dtype", "float32"), options.get("layout", "contiguous")
+    drawn, d_model = different_sizes(rng, 5, 8, 2)
+    batch, length = options.get("batch", int(rng.integers(2, 5))), options.get("length", drawn)
+    mask = _masks_by_name(rng, length)[kind]
+    norm, narrow, empty = (options.get(name, "") for name in ("norm", "narrow", "empty"))
+    said = [f"{layers} layer{'s' * (layers > 1)} with {kind}{SAID_OF[how]}"]
+    said += [f"a norm {norm} {'it' if layers == 1 else 'them'}"] * bool(norm)
+    said += [f"it {narrow}{' only' if narrow == ENDS else ' two features only'}"] * bool(narrow)
+    look = rng.standard_normal((d_model, d_model)) / d_model
+    turn = GAIN * _turn(rng, d_model, narrow)
+    x = normal(rng, (batch, length, d_model), dtype) + 4.0 * options.get("high", False)
+    if empty:
+        x[:, np.argwhere(np.triu(mask, 1))[0][1]] = 0.0
+    x[:1] *= not options.get("still", False)
+    arguments = {
+        "model": {
+            SAID: ", ".join(said),
+            "how": how,
+            "masks": np.stack([mask] * layers),
+            "look": look.astype(dtype),
+            "turn": turn.astype(dtype),
+            "norm": norm,
+        },
+        "x": x.astype(dtype),
+    }
+    more = ["one token of zeros"] * bool(empty)
+    more += ["a sequence of zeros"] * options.get("still", False)
+    return Case(_named(arguments, dtype, layout, *more), arguments, layout=layout)
+
+
+def leak_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of moved_outputs and how_far_ahead: what each output depends on is known."""
+    causal, too_far, itself = "a causal mask", "a mask one too far", "a mask of the token itself"
+    plan: list[tuple[str, int, str, dict[str, Any]]] = [
+        *((causal, 1, EVEN, {}), (too_far, 1, EVEN, {"dtype": "float64"})),
+        *((too_far, 2, EVEN, {}), (too_far, 3, EVEN, {"layout": "strided"})),
+        *(
+            (causal, 1, AFTER, {"batch": 4, "still": True}),
+            (causal, 1, RENORMALISED, {}),
+            (causal, 1, ADDED, {}),
+        ),
+        (causal, 1, RENORMALISED, {"dtype": "float64"}),
+        *((ONE_LEAK, 1, EVEN, {"dtype": "float64"}), (ONE_LEAK, 1, EVEN, {"empty": True})),
+        ("a mask of the past without the token itself", 1, EVEN, {"layout": "strided"}),
+        *(("a mask of the future", 1, EVEN, {}), ("no mask", 1, EVEN, {"dtype": "float64"})),
+        ("a mask that hides everything", 1, EVEN, {}),
+        *(("a mask of some tokens", 1, EVEN, {}), ("a mask of some tokens", 2, EVEN, {})),
+        (f"{itself} and the one two later", 2, EVEN, {"dtype": "float64"}),
+        ("a mask that lets the first tokens see each other", 1, EVEN, {"narrow": READS}),
+        *((too_far, 1, EVEN, {"narrow": WRITES}), (too_far, 1, EVEN, {"narrow": ENDS})),
+        ("a mask two too far", 1, EVEN, {"narrow": WRITES, "high": True, "batch": 1}),
+        *((too_far, 2, EVEN, {"norm": BEFORE}), (too_far, 1, EVEN, {"norm": BEHIND})),
+        *((too_far, 1, EVEN, {"batch": 1}), (causal, 1, EVEN, {"length": 1})),
+    ]
+    cases = [_model_case(rng, kind, layers, how, **more) for kind, layers, how, more in plan]
+    asked_again(cases, cases[2])
+    return cases

@@ -16,6 +16,7 @@ from transformer_ref.checks.authoring.shared_mistakes import (
     CHANGES_INPUT,
     DETACHED,
     FLOAT32_ONLY,
+    TENSOR_FOR_NUMBER,
     TOO_MILD,
     after,
     no_gradients,
@@ -689,4 +690,285 @@ ANOTHER_BUG = (
         FLOAT32_ONLY,
         change("query @ key", "query.float() @ key.float()") + change("@ value", "@ value.float()"),
     ),
+)
+
+
+# --- the leak test ---------------------------------------------------------------------------
+
+NEW_TOKEN = "changed[:, s] = torch.randn_like(changed[:, s])"
+COPY = "        changed = x.clone()\n"
+MOVES = "(model(changed) - before).abs()"
+OVER = "amax(dim=(0, -1)) > 1e-4"
+FEATURES = "moves.amax(dim=(0, -1))"
+
+
+def _token(how: str) -> Change:
+    """Change the token, or something else, in another way."""
+    return change(NEW_TOKEN, how)
+
+
+MORE_TOKENS = Misconception(
+    "more-than-one-token",
+    "more than one token is changed at a time",
+    "Each round changes one token alone, so each starts from x as it was. Look at the slice, and "
+    "whether each round has a copy of its own.",
+    (
+        change(COPY, "        changed = x\n"),
+        change(COPY, "        changed = x.clone() if s == 0 else changed\n"),
+        _token("changed[:, : s + 1] = torch.randn_like(changed[:, : s + 1])"),
+    ),
+)
+HOW_MEASURED = (
+    Misconception(
+        "sequence-changed",
+        "a sequence of the batch is changed, not a token",
+        "x is (B, T, D): the first axis is the batch, and the tokens are the second.",
+        (_token("changed[s] = torch.randn_like(changed[s])"),),
+        r"out of bounds|out of range",
+    ),
+    Misconception(
+        "feature-changed",
+        "a feature of all tokens is changed, not a token",
+        "x is (B, T, D): the last axis is the features, and the tokens are the second.",
+        (_token("changed[..., s] = torch.randn_like(changed[..., s])"),),
+    ),
+    Misconception(
+        "change-that-a-norm-hides",
+        "the change is one that a norm takes away: one number added to all features, or a factor",
+        "A layer norm takes off the mean of a token and divides by its size. Random numbers in the "
+        "place of the token change more than these two.",
+        (
+            _token("changed[:, s] += 1.0"),
+            _token("changed[:, s] *= 2.0"),
+            _token("changed[:, s] += torch.randn(())"),
+        ),
+    ),
+    Misconception(
+        "zeros-for-the-token",
+        "the token is replaced by zeros, or turned round, and a token of zeros stays what it was",
+        "Where x holds zeros, nothing has changed then. Put random numbers in its place.",
+        (_token("changed[:, s] = 0.0"), _token("changed[:, s] *= -1.0")),
+    ),
+    Misconception(
+        "one-feature-changed",
+        "only one feature of the token is changed",
+        "The model may read the others only. Change all D numbers of the token.",
+        (
+            _token("changed[:, s, 0] = torch.randn_like(changed[:, s, 0])"),
+            _token("changed[:, s, -1] = torch.randn_like(changed[:, s, -1])"),
+        ),
+    ),
+    Misconception(
+        "one-feature-of-the-output",
+        "only one feature of the outputs is looked at",
+        "A leak may be in any of the D numbers of an output. Look for an index.",
+        (
+            change(FEATURES, "moves[..., 0].amax(dim=0)"),
+            change(FEATURES, "moves[..., -1].amax(dim=0)"),
+        ),
+    ),
+    Misconception(
+        "one-sequence-only",
+        "only one sequence of the batch is changed or looked at, or all of them have to move",
+        "One sequence that moves is enough, and which one nobody knows. Change the token in all of "
+        "them, and take the largest change over the batch, too.",
+        (
+            change(FEATURES, "moves[0].amax(dim=-1)"),
+            change(FEATURES, "moves.amax(dim=-1).amin(dim=0)"),
+            _token("changed[0, s] = torch.randn_like(changed[0, s])"),
+        ),
+    ),
+    Misconception(
+        "all-features-must-move",
+        "an output counts as moved only if all its numbers move",
+        "One number that moves is enough: the largest change decides, and not the smallest.",
+        (change(FEATURES, "moves.amin(dim=-1).amax(dim=0)"),),
+    ),
+    Misconception(
+        "signed",
+        "changes up and down cancel each other, or those down are not seen",
+        "A change of -2 is as large as one of 2. Take the absolute value before anything else; "
+        "behind a layer norm the changes of a token sum to 0.",
+        (
+            change(MOVES, "(model(changed) - before)"),
+            change(MOVES, "(model(changed) - before)")
+            + change(FEATURES, "moves.sum(dim=-1).abs().amax(dim=0)"),
+            change(MOVES, "(model(changed).sum(dim=-1, keepdim=True) - before.sum(-1)[..., None])")
+            + change(FEATURES, "moves.abs().amax(dim=(0, -1))"),
+        ),
+    ),
+    Misconception(
+        "rounding-taken-for-a-leak",
+        "the smallest rounding error counts as a movement",
+        "Two ways to the same sum differ in the last digit. An output has moved where a number "
+        "changes by more than 1e-4.",
+        (
+            change(OVER, "amax(dim=(0, -1)) > 0"),
+            change(OVER, "amax(dim=(0, -1)) > 1e-12"),
+        ),
+    ),
+    Misconception(
+        "everything-moves",
+        "every output counts as moved by every token, as when outputs are compared with x",
+        "A model may move every token by itself. What matters is the difference between two "
+        "outputs, with and without the change.",
+        (change("before = model(x)", "before = x"),),
+    ),
+    Misconception(
+        "compared-with-the-round-before",
+        "the outputs are compared with those of the round before",
+        "These two differ in two tokens. Compare each round with the outputs of x as it is.",
+        (
+            change(COPY, f"{COPY}        before = before if s == 0 else after\n")
+            + change(MOVES, "((after := model(changed)) - before).abs()"),
+        ),
+    ),
+    with_wrong(
+        CHANGES_INPUT,
+        change(COPY, f"{COPY}        x += 0.0 if s else 1e-3\n"),
+    ),
+)
+
+MOVED = (
+    Misconception(
+        "rows-and-columns-swapped",
+        "the map is on its side: its rows are the changed tokens",
+        "A round gives one column: a row for each output, a column for each changed token. Look at "
+        "the axis along which the rounds are joined.",
+        (change("columns, dim=-1", "columns, dim=0"),),
+    ),
+    Misconception(
+        "only-leaks",
+        "only the outputs before the change are in the map",
+        "The lower half matters as much: a model that ignores its input has no leak either. Put "
+        "down every output that moves.",
+        (change("columns, dim=-1)", "columns, dim=-1).triu(1)"),),
+    ),
+    Misconception(
+        "future-cut-off",
+        "only the outputs from the change on are in the map",
+        "Whether the outputs before the change move is what the test is for. Measure them, too.",
+        (change("columns, dim=-1)", "columns, dim=-1).tril()"),),
+    ),
+    Misconception(
+        "true-where-still",
+        "True stands where an output does not move",
+        "Look at the comparison, and at which side of 1e-4 is a movement.",
+        (change(OVER, "amax(dim=(0, -1)) <= 1e-4"),),
+    ),
+    Misconception(
+        "numbers-not-booleans",
+        "the map holds numbers, not booleans",
+        "The size of each change is more than is asked for: compare it with 1e-4.",
+        (
+            change(" > 1e-4", ""),
+            *(change("columns, dim=-1)", f"columns, dim=-1).to({kind})") for kind in NUMBERS),
+        ),
+    ),
+    Misconception(
+        "an-axis-too-many",
+        "the batch or the features are still in the map",
+        "The map is (T, T). An output has moved if any of its D numbers does, in any sequence.",
+        (change(FEATURES, "moves.amax(dim=-1)"), change(FEATURES, "moves.amax(dim=0)")),
+    ),
+    with_wrong(
+        MORE_TOKENS,
+        *MORE_TOKENS.wrong,
+        _token("changed[:, s:] = torch.randn_like(changed[:, s:])"),
+        _token("changed = torch.randn_like(x)"),
+    ),
+    *HOW_MEASURED,
+)
+
+FURTHEST = "furthest = max(furthest, s - t)"
+
+AHEAD = (
+    Misconception(
+        "not-the-furthest",
+        "this is the distance of one leak, such as the nearest or the last that was found",
+        "Go on when you have found a leak, and keep the larger of what you have and what you find.",
+        (
+            change(FURTHEST, "furthest = min(furthest or s - t, s - t)"),
+            change(FURTHEST, "return s - t"),
+            change("range(s):", "reversed(range(s)):") + change(FURTHEST, "return s - t"),
+            change(FURTHEST, "furthest = s - t"),
+        ),
+    ),
+    Misconception(
+        "past-and-future",
+        "tokens before the output count as those behind it",
+        "An output may see as far back as it likes. Only an output before the changed token is a "
+        "leak, and its distance is s - t.",
+        (
+            change("range(s):", "range(x.shape[1]):") + change(", s - t)", ", abs(s - t))"),
+            change("range(s):", "range(s, x.shape[1]):") + change(", s - t)", ", t - s)"),
+        ),
+    ),
+    Misconception(
+        "counted",
+        "leaks are counted, and not how many places they go",
+        "An output may see a token far ahead and none between. What counts is the distance s - t.",
+        (
+            change(FURTHEST, "furthest += 1"),
+            change(FURTHEST, "furthest = max(furthest, int(moved[:s].sum()))"),
+            change("furthest = 0", "counts = [0] * x.shape[1]")
+            + change(FURTHEST, "counts[t] += 1")
+            + change("return furthest", "return max(counts)"),
+        ),
+    ),
+    Misconception(
+        "next-token-only",
+        "only the token right after each output is tried, so that the result is 0 or 1",
+        "The layers of a model hand a leak on, and it gets further with each. Look at all outputs "
+        "before the changed token.",
+        (change("range(s):", "range(max(s - 1, 0), s):"),),
+    ),
+    Misconception(
+        "one-token-only",
+        "only one token is changed, or only one output looked at",
+        "A leak may be at one place alone. Change each token in turn, and look at all outputs "
+        "before it.",
+        (
+            change("for s in range(x.shape[1]):", "for s in [x.shape[1] - 1]:"),
+            change("range(s):", "range(min(s, 1)):"),
+        ),
+    ),
+    Misconception(
+        "one-too-many",
+        "the number is one too large: the output's own place is counted",
+        "The next token is one place ahead, and a token is no place ahead of itself.",
+        (
+            change(", s - t)", ", s - t + 1)"),
+            change(", s - t)", ", s - t + 1)") + change("range(s):", "range(s + 1):"),
+        ),
+    ),
+    Misconception(
+        "place-not-distance",
+        "this is the place of a token, and not how far it is ahead of the output",
+        "Take the place of the output off.",
+        (change(", s - t)", ", s)"), change(", s - t)", ", t)")),
+    ),
+    Misconception(
+        "below-zero",
+        "a model whose outputs see no later token, and not their own either, gets less than 0",
+        "Causal is 0, however little a model sees. Where does your largest number start?",
+        (
+            change("furthest = 0", "furthest = -x.shape[1]")
+            + change("range(s):", "range(x.shape[1]):"),
+            change("furthest = 0", "furthest = -1"),
+        ),
+    ),
+    Misconception(
+        "yes-or-no",
+        "the result is True or False",
+        "Say how far the leak goes: a whole number.",
+        (change("return furthest", "return furthest > 0"),),
+        r"is a bool",
+    ),
+    with_wrong(
+        TENSOR_FOR_NUMBER,
+        change("return furthest", "return torch.tensor(furthest)"),
+    ),
+    MORE_TOKENS,
+    *HOW_MEASURED,
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from transformer_ref.checks.task import Case
+from transformer_ref.checks.tasks.masking.cases import depends
 
 Values = Mapping[str, Any]
 
@@ -66,3 +68,32 @@ def seen_rows_sum_to_one(case: Case, values: Values) -> str | None:
 
 
 ROUGH_SUM = {"float64": 1e-4, "float32": 1e-4, "float16": 0.02, "bfloat16": 0.1}
+
+
+def says_what_depends(case: Case, values: Values) -> str | None:
+    """Say of the first wrong entry of a leak test what that output depends on."""
+    moved, seen = values["moved"], depends(case.arguments["model"])
+    wrong = np.argwhere(moved != seen)
+    if not len(wrong):
+        return None
+    t, s = (int(index) for index in wrong[0])
+    why = "depends" if seen[t, s] else "does not depend"
+    return (
+        f"`moved[{t}, {s}]` should be {bool(seen[t, s])}: output {t} of this model {why} on token "
+        f"{s} ({len(wrong)} of {moved.size} entries are wrong)"
+    )
+
+
+def says_what_is_furthest(case: Case, values: Values) -> str | None:
+    """Say which output sees furthest ahead, by how the model is made."""
+    ahead = [(int(s - t), int(t), int(s)) for t, s in np.argwhere(depends(case.arguments["model"]))]
+    furthest, t, s = max(ahead, key=itemgetter(0), default=(0, 0, 0))
+    places = values["places"]
+    if places == max(furthest, 0):
+        return None
+    if furthest <= 0:
+        return f"expected 0, received {places}: no output of this model depends on a later token"
+    return (
+        f"expected {furthest}, received {places}: output {t} of this model depends on token {s}, "
+        "and no output sees further ahead"
+    )

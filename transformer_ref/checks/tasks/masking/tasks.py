@@ -8,20 +8,36 @@ from transformer_ref.checks.tasks.masking import answers, mistakes
 from transformer_ref.checks.tasks.masking.cases import (
     FULL,
     HALF,
+    MODEL,
     bug_cases,
     causal_cases,
     fill_cases,
     ids_cases,
+    leak_cases,
     softmax_cases,
 )
 from transformer_ref.checks.tasks.masking.properties import (
     hidden_weigh_nothing,
+    says_what_depends,
+    says_what_is_furthest,
     says_who_may_see,
     seen_rows_sum_to_one,
 )
 
 MODULE = "transformer_ref.masks"
 TRUE = "True = may attend"
+MEASURED = (
+    "model is any function from (B, T, D) to (B, T, D) that gives the same for the same x, for any "
+    "B; x (B, T, D), which may hold zeros. An output moves if one of its numbers "
+    "changes by more than 1e-4, in any of the sequences"
+)
+CHANGED = (
+    "Tokens are changed one at a time and in all sequences at once. A change that some models "
+    "cannot see, such as the same number added to all features, is not enough; random numbers of "
+    "size one are. x is not changed."
+)
+# What an output depends on is measured here, and not taken from a mask.
+MASKS = ("transformer_ref.masks.causal_mask", "transformer_ref.masks.target_mask")
 TASKS: tuple[Task, ...] = (
     FunctionTask(
         key="masking.padding_mask",
@@ -121,5 +137,36 @@ TASKS: tuple[Task, ...] = (
         forbidden=(*FUSED, "transformer_ref.checks.masking.masked_attention"),
         misconceptions=mistakes.ANOTHER_BUG,
         tolerances={**FULL, "float16": (1e-2, 1e-2)},
+    ),
+    FunctionTask(
+        key="masking.moved_outputs",
+        stub="moved_outputs(model, x)",
+        contract=(
+            f"{MEASURED}; returns (T, T) bool: row t, column s is True where output t moves when "
+            f"token s is changed. {CHANGED}"
+        ),
+        returns=("moved",),
+        reference=answers.moved_outputs,
+        cases=leak_cases,
+        properties=(says_what_depends,),
+        forbidden=MASKS,
+        misconceptions=mistakes.MOVED,
+        makers={"model": MODEL},
+    ),
+    FunctionTask(
+        key="masking.how_far_ahead",
+        stub="how_far_ahead(model, x)",
+        contract=(
+            f"{MEASURED}; returns the largest s - t, an int, of an output t that moves when token "
+            f"s is changed, and 0 if no output moves by a later token. {CHANGED}"
+        ),
+        returns=("places",),
+        reference=answers.how_far_ahead,
+        cases=leak_cases,
+        properties=(says_what_is_furthest,),
+        forbidden=MASKS,
+        misconceptions=mistakes.AHEAD,
+        form=int,
+        makers={"model": MODEL},
     ),
 )

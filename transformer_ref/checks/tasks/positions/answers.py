@@ -8,6 +8,7 @@ A mistake is a change to one of them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -97,7 +98,7 @@ class PositionalEncoding(nn.Module):
         length, max_len = x.shape[1], self.table.shape[0]
         if length > max_len:
             raise ValueError(f"x has {length} positions, max_len is {max_len}")
-        return self.dropout(x + self.table[:length])
+        return self.dropout(x + self.table[:length].to(x.dtype))
 
 
 def encode_positions(positions: Tensor, d_model: int) -> Tensor:
@@ -129,3 +130,41 @@ def encode_positions_in_float64(positions: Tensor, d_model: int) -> Tensor:
     """
     angles = positions.unsqueeze(-1) * reference.frequencies(d_model).to(positions.device)
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2).float()
+
+
+def order_effect(model: Callable[[Tensor], Tensor], x: Tensor, order: Tensor) -> float:
+    """Measure how much a token's output depends on the order of the tokens.
+
+    Args:
+        model: takes (B, T, D) and returns (B, T, D); it is left as it was.
+        x: (B, T, D), floating point.
+        order: (T,) int64, a permutation: token order[t] is moved to position t.
+
+    Returns:
+        the mean, over all numbers of the output, of the squared difference
+        between what a token gets in the new order and in the old one.
+    """
+    plain = model(x)
+    moved = model(x[:, order])
+    back = moved[:, order.argsort()]  # each token to where it came from
+    return (back - plain).square().mean().item()
+
+
+def consistent_distances(table: Tensor) -> list[int]:
+    """List the distances at which every two positions have the same score.
+
+    Args:
+        table: (L, D), floating point: row p is the vector of position p; L is
+            3 or more.
+
+    Returns:
+        in rising order, each k of 0 .. L - 2 for which the dot products of
+        rows p and p + k are the same for all p: they differ by less than 0.001.
+    """
+    scores = table @ table.T
+    found = []
+    for k in range(len(table) - 1):
+        same_distance = scores.diagonal(k)  # the scores of p and p + k
+        if same_distance.max() - same_distance.min() < 0.001:
+            found.append(k)
+    return found

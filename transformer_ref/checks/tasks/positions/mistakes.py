@@ -16,6 +16,7 @@ from transformer_ref.checks.authoring.shared_mistakes import (
     CHANGES_INPUT,
     DETACHED,
     FLOAT32_ONLY,
+    TENSOR_FOR_NUMBER,
     after,
     no_gradients,
     with_wrong,
@@ -575,8 +576,8 @@ SHIFT = (
 
 # --- the module ------------------------------------------------------------------------------
 
-ROWS = "self.table[:length]"
-SUM = "x + self.table[:length]"
+ROWS = "self.table[:length].to(x.dtype)"
+SUM = f"x + {ROWS}"
 KEPT = 'self.register_buffer("table", table, persistent=False)'
 UNLIMITED = change("if length > max_len:", "if False:")
 TABLE_IN_MODULE = change(
@@ -757,7 +758,7 @@ MODULE = (
     ),
     with_wrong(
         FLOAT32_ONLY,
-        change(KEPT, "self.table = table"),
+        change(KEPT, "self.table = table") + change(ROWS, "self.table[:length]"),
         change(SUM, f"x.float() + {ROWS}.float()"),
     ),
     *_unchecked(
@@ -819,4 +820,244 @@ BUG = (
             for cast in ("half", "bfloat16")
         ),
     ),
+)
+
+
+# --- the effect of the order -----------------------------------------------------------------
+
+BACK = "moved[:, order.argsort()]"
+MOVED = "model(x[:, order])"
+SIZE = "(back - plain).square().mean()"
+
+EFFECT = (
+    Misconception(
+        "not-brought-back",
+        "the tokens stand in the new order when they are compared",
+        "Position t holds another token then, and even a model without order would seem to see "
+        "it. Compare each token with itself.",
+        (change(BACK, "moved"),),
+    ),
+    Misconception(
+        "moved-twice",
+        "the tokens are not brought back but moved once more by the same order",
+        "That undoes a reversal, and not every order: if the first token goes to place 2, what "
+        "stands at place 2 has to come back.",
+        (change(BACK, "moved[:, order]"),),
+    ),
+    Misconception(
+        "moved-the-other-way",
+        "the tokens are moved by the inverse of the order that was asked for",
+        "Token order[t] comes to position t. Look at which of the two ways is first.",
+        (change(MOVED, "model(x[:, order.argsort()])") + change(BACK, "moved[:, order]"),),
+    ),
+    Misconception(
+        "always-reversed",
+        "the tokens are reversed, whatever `order` says",
+        "`order` may be any permutation. Look at whether the function uses it.",
+        (change(MOVED, "model(x.flip(1))") + change(BACK, "moved.flip(1)"),),
+    ),
+    Misconception(
+        "undone-before-the-model",
+        "the model sees the tokens in their old order: the effect is 0 for every model",
+        "First the model, then back into place.",
+        (
+            change(MOVED, "model(x[:, order][:, order.argsort()])") + change(BACK, "moved"),
+            change(MOVED, "model(x)[:, order]"),
+        ),
+    ),
+    Misconception(
+        "only-the-output-moved",
+        "the model is asked only once, and its output is compared with itself in another order",
+        "What counts is what the model makes of the tokens in the new order: ask it twice.",
+        (change(MOVED, "model(x)") + change(BACK, "moved[:, order]"),),
+    ),
+    Misconception(
+        "compared-with-the-input",
+        "the output is compared with x, not with the output for the old order",
+        "A model without order changes its input too. Compare two outputs.",
+        (change("back - plain", "back - x"), change("back - plain", "moved - x[:, order]")),
+    ),
+    Misconception(
+        "another-axis-moved",
+        "it is not the tokens that are moved, but the sequences of the batch or the features",
+        "x is (B, T, D), and the tokens are axis 1.",
+        (
+            change(MOVED, "model(x[order])") + change(BACK, "moved[order.argsort()]"),
+            change(MOVED, "model(x[..., order])") + change(BACK, "moved[..., order.argsort()]"),
+        ),
+        r"out of bounds|^ValueError: model takes",
+    ),
+    Misconception(
+        "one-position-only",
+        "only the first or the last token is measured",
+        "The order may matter for some tokens and not for others. Average over all of them.",
+        (
+            change("back - plain", "back[:, 0] - plain[:, 0]"),
+            change("back - plain", "back[:, -1] - plain[:, -1]"),
+        ),
+    ),
+    Misconception(
+        "absolute",
+        "the absolute difference is averaged, not the squared one",
+        "The size of the effect is the mean of the squares.",
+        (change(SIZE, "(back - plain).abs().mean()"),),
+    ),
+    Misconception(
+        "summed",
+        "squared differences are added up, not averaged over all numbers",
+        "The mean runs over all B * T * D numbers. Look at what each reduction divides by.",
+        (
+            change(SIZE, "(back - plain).square().sum()"),
+            change(SIZE, "(back - plain).square().sum(dim=-1).mean()"),
+            change(SIZE, "((back - plain).square().sum() / len(x))"),
+        ),
+    ),
+    Misconception(
+        "root-taken",
+        "a root is taken of the mean of the squares",
+        "The size is the mean of the squared difference itself. Look for sqrt, norm or std.",
+        (
+            change(SIZE, "(back - plain).square().mean().sqrt()"),
+            change(SIZE, "(back - plain).norm()"),
+        ),
+    ),
+    Misconception(
+        "averaged-before-squared",
+        "differences up and down cancel each other, as the mean is taken first",
+        "A difference of -2 is as large as one of 2. Square every number, then average.",
+        (
+            change(SIZE, "(back - plain).mean()"),
+            change(SIZE, "(back - plain).mean().square()"),
+            change(SIZE, "(back - plain).mean(dim=1).square().mean()"),
+        ),
+    ),
+    with_wrong(TENSOR_FOR_NUMBER, change(".mean().item()", ".mean()")),
+)
+
+
+# --- what only the distance decides ----------------------------------------------------------
+
+SCORES = "table @ table.T"
+DIAGONAL = "scores.diagonal(k)"
+EVERY_K = "range(len(table) - 1)"
+SPREAD = "same_distance.max() - same_distance.min() < 0.001"
+
+DISTANCES = (
+    Misconception(
+        "one-distance-for-all",
+        "one distance is measured, and what holds for it is said of all",
+        "Rows of the same length have the same score with themselves, and neighbours may be alike "
+        "where others are not. Measure every k by itself.",
+        (
+            change(DIAGONAL, "scores.diagonal(0)"),
+            change(DIAGONAL, "scores.diagonal(1)"),
+        ),
+    ),
+    Misconception(
+        "first-places-only",
+        "only the first two pairs of each distance are compared",
+        "What holds at the start of the table may fail at its end. Compare all pairs of one k.",
+        (change(DIAGONAL, "scores.diagonal(k)[:2]"),),
+    ),
+    Misconception(
+        "up-to-the-first-that-fails",
+        "the list ends at the first distance that fails",
+        "A larger distance may hold again, as in a table that repeats itself. Go on to L - 2.",
+        (
+            change(
+                "            found.append(k)\n",
+                "            found.append(k)\n        else:\n            break\n",
+            ),
+        ),
+    ),
+    Misconception(
+        "rounding-counts",
+        "scores that differ by rounding alone are taken for different",
+        "Sums in floating point are hardly ever equal to the last digit. The text says which "
+        "difference counts.",
+        (
+            change(SPREAD, "(same_distance == same_distance[0]).all()"),
+            change(SPREAD, "torch.allclose(same_distance, same_distance[:1])"),
+        ),
+    ),
+    Misconception(
+        "rows-not-scores",
+        "the differences of the rows are compared, not their dot products",
+        "A query meets a key by a dot product. Two clock hands turn by the same angle while the "
+        "difference of their tips changes.",
+        (
+            change(DIAGONAL, "table[k:] - table[: len(table) - k]")
+            + change(
+                "same_distance.max() - same_distance.min() < 0.001",
+                "(same_distance - same_distance[0]).abs().max() < 0.001",
+            ),
+        ),
+    ),
+    Misconception(
+        "distance-of-the-vectors",
+        "how far two rows are apart is measured, not their dot product",
+        "For rows of one length the two say the same, and only for them.",
+        (change(SCORES, "torch.cdist(table, table)"),),
+    ),
+    Misconception(
+        "cosine",
+        "the rows are brought to length 1 before they are compared",
+        "A score is the dot product as it is: a longer row has larger scores.",
+        (change(SCORES, "F.normalize(table, dim=-1) @ F.normalize(table, dim=-1).T"),),
+    ),
+    Misconception(
+        "features-with-features",
+        "the scores are those of features with features, not of positions with positions",
+        "The matrix of scores is (L, L). Look at which of the two is transposed.",
+        (change(SCORES, "table.T @ table"),),
+    ),
+    Misconception(
+        "other-diagonal",
+        "the pairs whose places have the same sum are compared, not those of the same distance",
+        "A distance runs from the upper left to the lower right in the matrix of scores.",
+        (
+            change(DIAGONAL, "scores.flip(0).diagonal(k)"),
+            change(DIAGONAL, "scores.flip(1).diagonal(k)"),
+        ),
+    ),
+    Misconception(
+        "wraps-around",
+        "the end of the table is paired with its beginning",
+        "roll brings what falls out at one end in at the other: those rows are not k apart. There "
+        "are L - k pairs.",
+        (change(DIAGONAL, "(table * table.roll(-k, 0)).sum(-1)"),),
+    ),
+    Misconception(
+        "turned-round",
+        "these are the distances at which the scores are not the same",
+        "Asked for are those at which they are. Look at the comparison.",
+        (change("< 0.001", ">= 0.001"),),
+    ),
+    Misconception(
+        "last-or-first-distance",
+        "the list begins or ends one distance too early or too late",
+        "k runs from 0, a row with itself, to L - 2, the last distance with two pairs.",
+        (
+            change(EVERY_K, "range(len(table))"),
+            change(EVERY_K, "range(len(table) - 2)"),
+            change(EVERY_K, "range(1, len(table) - 1)"),
+            change(EVERY_K, "range(1, len(table))"),
+        ),
+    ),
+    Misconception(
+        "spread-of-all-distances",
+        "all scores are compared with each other, or with one of them",
+        "Scores of different distances may differ. Compare those of one distance only.",
+        (
+            change(SPREAD, "scores.max() - scores.min() < 0.001"),
+            change(SPREAD, "(same_distance - scores[0, 0]).abs().max() < 0.001"),
+        ),
+    ),
+    Misconception(
+        "differences-cancel",
+        "the differences are averaged with their signs, so that up and down cancel",
+        "Look at the largest difference, or at the mean of absolute ones.",
+        (change(SPREAD, "(same_distance - same_distance.mean()).mean().abs() < 0.001"),),
+    ),
+    with_wrong(TENSOR_FOR_NUMBER, change("    return found", "    return torch.tensor(found)")),
 )

@@ -10,7 +10,7 @@ import torch
 
 from transformer_ref.checks.task import Case
 from transformer_ref.checks.tasks.positions.answers import encode_positions
-from transformer_ref.checks.tasks.positions.cases import ALL
+from transformer_ref.checks.tasks.positions.cases import ALL, known_effect
 
 CLOSE = 1e-3
 Values = Mapping[str, Any]
@@ -115,5 +115,16 @@ def everything_is_dropped(case: Case, values: Values) -> str | None:
         return (
             "in training mode, with a dropout rate of 1, nothing should come through: dropout is "
             f"applied to the sum; here the result holds {most:.4g}"
+        )
+    return None
+
+
+def without_order_no_effect(case: Case, values: Values) -> str | None:
+    """Say so if an effect is found in a model that does not see this order."""
+    found = values["effect"]
+    if known_effect(case) < 1e-9 and abs(found) > 1e-4:
+        return (
+            "in this model each token gets the same in both orders, so the effect should be 0; "
+            f"here it is {found:.4g}"
         )
     return None

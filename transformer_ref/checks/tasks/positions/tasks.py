@@ -9,7 +9,10 @@ from __future__ import annotations
 from transformer_ref.checks.task import FunctionTask, ModuleTask, Task
 from transformer_ref.checks.tasks.positions import answers, mistakes
 from transformer_ref.checks.tasks.positions.cases import (
+    MODEL,
     bug_cases,
+    distance_cases,
+    effect_cases,
     frequency_cases,
     module_cases,
     shift_cases,
@@ -23,10 +26,12 @@ from transformer_ref.checks.tasks.positions.properties import (
     pairs_are_on_the_circle,
     position_zero_is_at_zero,
     same_in_every_sequence,
+    without_order_no_effect,
 )
 
 TABLE_TOLERANCE = {"float32": (0.0, 1e-3)}
 MODULE = "transformer_ref.positions"
+HERE = "transformer_ref.checks.positions"
 FLOATS = "float32 or float64"
 TASKS: tuple[Task, ...] = (
     FunctionTask(
@@ -114,9 +119,43 @@ TASKS: tuple[Task, ...] = (
         forbidden=(
             f"{MODULE}.sinusoidal_encoding",
             f"{MODULE}.SinusoidalPositions",
-            "transformer_ref.checks.positions.encode_positions",
+            f"{HERE}.encode_positions",
         ),
         misconceptions=mistakes.BUG,
         tolerances=TABLE_TOLERANCE,
+    ),
+    FunctionTask(
+        key="positions.order_effect",
+        stub="order_effect(model, x, order)",
+        contract=(
+            "model takes (B, T, D) and returns (B, T, D); x (B, T, D); order (T,) int64, a "
+            "permutation: token order[t] is moved to position t; returns a Python float: the mean "
+            "over all B * T * D numbers of the squared difference between a token's output in the "
+            "new order and in the old one. Neither the model nor the arguments are changed."
+        ),
+        returns=("effect",),
+        reference=answers.order_effect,
+        cases=effect_cases,
+        properties=(without_order_no_effect,),
+        forbidden=(f"{HERE}.order_effect",),
+        misconceptions=mistakes.EFFECT,
+        form=float,
+        makers={"model": MODEL},
+    ),
+    FunctionTask(
+        key="positions.consistent_distances",
+        stub="consistent_distances(table)",
+        contract=(
+            "table (L, D), row p the vector of position p, L at least 3; returns a list of int, "
+            "rising: the k of 0 .. L - 2 for which the dot products of rows p and p + k differ by "
+            "less than 0.001 over all p. Tables are rounded to four digits; for each k the dot "
+            "products differ by less than 0.0006 or by more than 0.02. The argument is not changed."
+        ),
+        returns=("distances",),
+        reference=answers.consistent_distances,
+        cases=distance_cases,
+        forbidden=(f"{HERE}.consistent_distances",),
+        misconceptions=mistakes.DISTANCES,
+        form=list[int],
     ),
 )

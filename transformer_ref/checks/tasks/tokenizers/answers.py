@@ -8,6 +8,7 @@ hand. The package's own tokenizer does the same on bytes, and faster.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 
 # As in the notebook, where `reference` is this module: later tasks use the answers to earlier ones.
@@ -189,3 +190,28 @@ def merge_words(
         symbols = reference.merge_pair(tuple(word.split(" ")), pair)
         merged[" ".join(symbols)] = count
     return merged
+
+
+def shortest_leak(
+    encode: Callable[[str], list[int]],
+    decode: Callable[[list[int]], str],
+    text: str,
+) -> str:
+    """Find the shortest piece of a text that does not come back as it was.
+
+    Args:
+        encode: turns a text into ids.
+        decode: turns ids into a text.
+        text: at least one character.
+
+    Returns:
+        of the pieces (characters of the text side by side) that decode and
+        encode together change, the shortest; of equally short ones the first
+        in the text; "" if every piece comes back.
+    """
+    for size in range(1, len(text) + 1):
+        for start in range(len(text) - size + 1):
+            piece = text[start : start + size]
+            if decode(encode(piece)) != piece:
+                return piece
+    return ""

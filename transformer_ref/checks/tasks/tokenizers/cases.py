@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from transformer_ref.checks.authoring.cases import asked_again, plain_case
-from transformer_ref.checks.task import Case
+from transformer_ref.checks.engine.asking import describe
+from transformer_ref.checks.task import SAID, Case, Made, Maker
 from transformer_ref.checks.tasks.tokenizers.answers import train_bpe
 
 Pair = tuple[str, str]
@@ -374,3 +376,102 @@ def bug_cases(rng: np.random.Generator) -> list[Case]:
         case(pair, *[(*row, x, y) for row in rows], traps(pair)[0], (x,), (y, x)),
     ]
     return _asked_again(cases, 2)
+
+
+# --- tokenizers that lose something ----------------------------------------------------------
+
+Rule = Callable[[str, Any], str]
+
+# What becomes of a text on its way through ids and back; the second argument is a trait.
+RULES: dict[str, Rule] = {
+    "keeps everything": lambda text, _: text,
+    "lower case": lambda text, _: text.lower(),
+    "runs of spaces become one": lambda text, _: re.sub(" +", " ", text),
+    "spaces at both ends are cut off": lambda text, _: text.strip(" "),
+    "no space in front of punctuation": lambda text, _: re.sub(r" ([.,!?])", r"\1", text),
+    "three dots become one character": lambda text, _: text.replace("...", "…"),
+    "line ends become \\n": lambda text, _: text.replace("\r\n", "\n"),
+    "a letter comes twice in a row at most": lambda text, _: re.sub(r"(\w)\1{2,}", r"\1\1", text),
+    "spaces are written as _": lambda text, _: text.replace("_", " "),
+    "unknown characters become ?": lambda text, known: "".join(
+        each if each in known else "?" for each in text
+    ),
+    "only so many ids are kept": lambda text, most: text[:most],
+}
+
+
+def _coder(given: type) -> Maker:
+    """Return the maker of encode, which is given a str, or of decode, which is given a list."""
+
+    def make(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
+        description = case.arguments[name]
+        rule = RULES[description["rule"]] if description["here"] else RULES["keeps everything"]
+
+        def coder(value: Any) -> Any:
+            if given is str and isinstance(value, str):
+                return [ord(each) for each in rule(value, description["trait"])]
+            if given is list and isinstance(value, list):
+                return rule("".join(map(chr, value)), description["trait"])
+            wanted = "a str" if given is str else "a list of ids"
+            raise TypeError(f"{name} takes {wanted}, received {describe(value)}")
+
+        coder.__name__ = coder.__qualname__ = name
+        return Made(coder)
+
+    return Maker(make)
+
+
+ENCODE, DECODE = _coder(str), _coder(list)
+
+
+def goes_through(case: Case, piece: str) -> str:
+    """Return what a tokenizer of a case makes of a piece."""
+    description = case.arguments["encode"]
+    return RULES[description["rule"]](piece, description["trait"])
+
+
+def _leak_case(rule: str, text: str, trait: Any = "", in_decode: bool = False) -> Case:
+    """Make a case; the rule is at work in encode, or in decode."""
+    said = f"{rule} ({trait})" if trait else rule
+    coders = {
+        name: {SAID: said if here else "plain", "rule": rule, "trait": trait, "here": here}
+        for name, here in (("encode", not in_decode), ("decode", in_decode))
+    }
+    said = f"text={text!r}, {'decode' if in_decode else 'encode'}: {said}"
+    return Case(said, {**coders, "text": text})
+
+
+def leak_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of shortest_leak: each rule, leaks of all lengths, at the ends and in the middle."""
+    draw = Draw(rng)
+
+    def words(count: int) -> list[str]:
+        return [word[:5] for word in draw.words(count)]
+
+    a, b, c, d, e = words(5)
+    x, y, z = draw.letters(3)
+    odd, other = draw.some("éß東Ωñ", 2)
+    known = "abcdefghijklmnopqrstuvwxyz ?.,"
+    most = draw.number(4, 9)
+    plain = " ".join(words(4))
+    cases = [
+        _leak_case("runs of spaces become one", f"{a} {b}  {c} {d}   {e}"),
+        _leak_case("lower case", f"{a} {b.title()} {x}{y.upper()}{z.upper()}"),
+        _leak_case("keeps everything", f"{a}  {b.upper()} {odd} ... {c}"),
+        _leak_case("no space in front of punctuation", f"{a} {b} , {c} !", in_decode=True),
+        _leak_case("unknown characters become ?", f"{a} {b}{odd} {c} {other}{d}", known),
+        _leak_case("unknown characters become ?", f"{a} ? {b} {c}{odd}", known, in_decode=True),
+        _leak_case("unknown characters become ?", plain, known),
+        _leak_case("three dots become one character", f"{a}. {b}.. {c}... {d}"),
+        _leak_case("line ends become \\n", f"{a}\n{b}\r\n{c}\r\n{d}"),
+        _leak_case("a letter comes twice in a row at most", f"{x * 2} {a} {y * 3}{z * 4}"),
+        _leak_case("spaces are written as _", f"{a} {b}_{c} {d}", in_decode=True),
+        # The text comes back as a whole, a piece of it does not.
+        _leak_case("spaces at both ends are cut off", f"{a} {b}"),
+        _leak_case("only so many ids are kept", f"{a} {b} {c} {d}", most),
+        _leak_case("only so many ids are kept", plain, len(plain) - 1, in_decode=True),
+        _leak_case("only so many ids are kept", plain, len(plain)),
+        _leak_case("lower case", x.upper()),
+        _leak_case("runs of spaces become one", f"{a} {b} {c}  ", in_decode=True),
+    ]
+    return _asked_again(cases, 3)

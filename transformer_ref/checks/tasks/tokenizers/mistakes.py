@@ -1307,3 +1307,124 @@ BUG = (
         + change("] = count", "] = words.pop(word)"),
     ),
 )
+
+
+# --- shortest_leak ---------------------------------------------------------------------------
+
+SIZES, STARTS = "range(1, len(text) + 1)", "range(len(text) - size + 1)"
+SLICE = "text[start : start + size]"
+COMES_BACK = "decode(encode(piece)) != piece"
+NO_LEAK = '    return ""\n'
+WHOLE = "decode(encode(text))"
+SIZE_BY_SIZE = f"    for size in {SIZES}:\n        for start in {STARTS}:\n"
+
+
+def _at_once(source: str) -> Change:
+    """Return before the loops."""
+    return change(SIZE_BY_SIZE, f"    {source}\n{SIZE_BY_SIZE}")
+
+
+def _instead(pieces: str) -> Change:
+    """Go through other pieces."""
+    return change(SIZE_BY_SIZE, f"    for piece in {pieces}:\n        if True:\n") + change(
+        f"            piece = {SLICE}\n", ""
+    )
+
+
+LEAK = (
+    Misconception(
+        "whole-text-returned",
+        "the whole text is tried, and nothing smaller",
+        "That something is lost is half an answer; a short piece says what it is. Try the pieces, "
+        "and the short ones first.",
+        (_at_once(f'return text if {WHOLE} != text else ""'),),
+    ),
+    Misconception(
+        "whole-text-first",
+        "the search gives up where the whole text comes back",
+        "A piece by itself may fare otherwise: the spaces at its ends were in the middle before.",
+        (_at_once(f'if {WHOLE} == text:\n        return ""'),),
+    ),
+    Misconception(
+        "single-characters",
+        "only single characters are tried",
+        "Two spaces may become one while each space by itself comes back. Longer pieces come next.",
+        (change(SIZES, "range(1, 2)"), _instead("text")),
+    ),
+    Misconception(
+        "words-only",
+        "only words are tried",
+        "split drops the white space, and with it what a tokenizer may have lost. A piece may "
+        "begin and end anywhere.",
+        (_instead("text.split()"), _instead("sorted(text.split(), key=len)")),
+    ),
+    Misconception(
+        "from-the-start-only",
+        "the piece begins at the first place, and drags along what has nothing to do with the leak",
+        "Of each size try all places before you go on to the next size. Look at which loop is the "
+        "outer one.",
+        (
+            change(SLICE, "text[:size]"),
+            change(
+                SIZE_BY_SIZE,
+                "    for start in range(len(text)):\n"
+                "        for size in range(1, len(text) - start + 1):\n",
+            ),
+        ),
+    ),
+    Misconception(
+        "longest-first",
+        "the longest piece is found, not the shortest",
+        "Begin with pieces of one character.",
+        (change(SIZES, "range(len(text), 0, -1)"),),
+    ),
+    Misconception(
+        "last-of-the-shortest",
+        "of equally short pieces the last is taken",
+        "The first one counts. Look for a search from the right, or a name that is assigned again.",
+        (change(STARTS, "reversed(range(len(text) - size + 1))"),),
+    ),
+    Misconception(
+        "ends-missed",
+        "the last piece of each size is not tried, or the whole text is not",
+        "A range ends before its second number. Of n characters there are n - size + 1 pieces of a "
+        "size, and the text itself is one of size n.",
+        (change(SIZES, "range(1, len(text))"), change(STARTS, "range(len(text) - size)")),
+    ),
+    Misconception(
+        "what-came-back",
+        "the result is what came back, not what went in",
+        "It is a piece of the text that is asked for.",
+        (change("return piece", "return decode(encode(piece))"),),
+    ),
+    Misconception(
+        "lengths-only",
+        "only the lengths are compared",
+        "'A' and 'a' have the same length. Compare the strings.",
+        (change(COMES_BACK, "len(decode(encode(piece))) != len(piece)"),),
+    ),
+    Misconception(
+        "ids-compared",
+        "the ids of the piece are compared with those of what came back",
+        "What is lost on the first way is not lost again on the second: the ids agree. Compare "
+        "the text before with the text after.",
+        (change(COMES_BACK, "encode(decode(encode(piece))) != encode(piece)"),),
+    ),
+    Misconception(
+        "forgiving-comparison",
+        "white space or case is left out of the comparison",
+        "They are part of the text. Look for strip, split, lower and casefold.",
+        (
+            change(COMES_BACK, "decode(encode(piece)).strip() != piece.strip()"),
+            change(COMES_BACK, "decode(encode(piece)).split() != piece.split()"),
+            change(COMES_BACK, "decode(encode(piece)).lower() != piece.lower()"),
+        ),
+    ),
+    Misconception(
+        "nothing-for-no-leak",
+        "where every piece comes back, there is no result",
+        "The result is a string in any case: the empty one where nothing leaks.",
+        (change(NO_LEAK, ""),),
+        r"it returned None",
+    ),
+)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any
 
 from transformer_ref.checks.task import Case
 from transformer_ref.checks.tasks.tokenizers.answers import count_pairs, merge_pair
+from transformer_ref.checks.tasks.tokenizers.cases import goes_through
 
 
 def tokens_hold_the_text(case: Case, values: Mapping[str, Any]) -> str | None:
@@ -68,4 +70,19 @@ def each_merge_is_the_most_frequent(case: Case, values: Mapping[str, Any]) -> st
             )
             return f"`merges[{place}]` should be {best!r}, received {pair!r}: it comes {said}"
         words = {merge_pair(word, pair): count for word, count in words.items()}
+    return None
+
+
+def the_piece_is_a_leak(case: Case, values: Mapping[str, Any]) -> str | None:
+    """Say so if what was found is no piece of the text, comes back, or has a shorter leak in it."""
+    piece, text = values["piece"], case.arguments["text"]
+    if piece not in text:
+        return f"{piece!r} is no piece of the text {text!r}"
+    if piece and goes_through(case, piece) == piece:
+        return f"{piece!r} comes back as it was, so it is no leak"
+    ends = combinations(range(len(piece) + 1), 2)
+    for start, end in sorted(ends, key=lambda pair: pair[1] - pair[0]):
+        part = piece[start:end]
+        if part != piece and goes_through(case, part) != part:
+            return f"{piece!r} is not the shortest: {part!r} in it comes back as something else"
     return None

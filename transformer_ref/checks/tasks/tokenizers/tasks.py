@@ -7,9 +7,12 @@ from functools import partial
 from transformer_ref.checks.task import FunctionTask, Task
 from transformer_ref.checks.tasks.tokenizers import answers, mistakes
 from transformer_ref.checks.tasks.tokenizers.cases import (
+    DECODE,
+    ENCODE,
     bpe_cases,
     bug_cases,
     encode_cases,
+    leak_cases,
     merge_cases,
     pair_cases,
     train_cases,
@@ -21,6 +24,7 @@ from transformer_ref.checks.tasks.tokenizers.properties import (
     ids_count_from_zero,
     one_id_a_token,
     symbols_spell_the_word,
+    the_piece_is_a_leak,
     tokens_hold_the_text,
 )
 
@@ -176,5 +180,24 @@ TASKS: tuple[Task, ...] = (
         cases=bug_cases,
         forbidden=(f"{HERE}.merge_words",),
         misconceptions=mistakes.BUG,
+    ),
+    FunctionTask(
+        key="tokenizers.shortest_leak",
+        stub="shortest_leak(encode, decode, text)",
+        contract=(
+            "encode takes a str and returns a list of int, decode takes such a list and returns a "
+            "str; text: a str of 1 to 60 characters; returns a str: the shortest piece text[i:j] "
+            "that is not the same after encode and decode, called on this piece alone; of equally "
+            "short pieces the first in the text; '' if every piece, the whole text included, comes "
+            "back. Case, white space and every character count."
+        ),
+        returns=("piece",),
+        form=str,
+        reference=answers.shortest_leak,
+        cases=leak_cases,
+        properties=(the_piece_is_a_leak,),
+        forbidden=(f"{HERE}.shortest_leak",),
+        misconceptions=mistakes.LEAK,
+        makers={"encode": ENCODE, "decode": DECODE},
     ),
 )

@@ -143,3 +143,37 @@ def perplexity(logits: Tensor, labels: Tensor, pad_id: int) -> float:
     """
     losses = F.cross_entropy(logits.transpose(1, 2), labels, reduction="none")
     return losses[labels != pad_id].mean().exp().item()  # only what counts
+
+
+def stuck_parameters(
+    model: nn.Module,
+    src: Tensor,
+    tgt: Tensor,
+    optimizer: torch.optim.Optimizer,
+    pad_id: int,
+) -> dict[str, str]:
+    """Make one step of training, and say what stayed as it was, and why.
+
+    Args:
+        model: maps (B, S) and (B, T) ids to logits (B, T, V).
+        src: (B, S), int64.
+        tgt: (B, T+1), int64: begin token, tokens, end token, padding.
+        optimizer: holds parameters of the model, perhaps not all.
+        pad_id: labels of this id do not count.
+
+    Returns:
+        By name, each parameter of which no number has changed:
+        "no gradient" if its gradient is None or all zeros, else "no step".
+    """
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    inputs, labels = reference.split_target(tgt)
+    optimizer.zero_grad()
+    loss = reference.sequence_loss(model(src, inputs), labels, pad_id)
+    loss.backward()
+    optimizer.step()
+    stuck = {}
+    for name, p in model.named_parameters():
+        if p.equal(before[name]):
+            nothing = p.grad is None or not p.grad.any()
+            stuck[name] = "no gradient" if nothing else "no step"
+    return stuck

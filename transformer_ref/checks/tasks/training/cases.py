@@ -23,7 +23,7 @@ from transformer_ref.checks.authoring.cases import (
     normal,
     plain_case,
 )
-from transformer_ref.checks.task import Arrays, Case
+from transformer_ref.checks.task import SAID, Arrays, Case, Made, Maker
 
 PADDING_COUNTS = (
     "the result changes when the batch gets two more columns of padding: padding is counted "
@@ -493,4 +493,174 @@ def bug_cases(rng: np.random.Generator) -> list[Case]:
     cases += [
         scalar_gradients(case, rng) for case in (model_case(rng), model_case(rng, "float64", 1))
     ]
+    return cases
+
+
+# --- models of which some parameters are stuck -----------------------------------------------
+
+NO_GRADIENT, NO_STEP = "no gradient", "no step"
+
+
+class Patchwork(nn.Module):
+    """A small translator, in which each parameter can be kept from learning in another way.
+
+    Args:
+        weights: arrays "source" and "target" (their vocabulary, D), "inner" (D, D), "gate" (D,),
+            "output" (V, D), "bias" (V,), and perhaps "spare" (D, D), which is never used.
+        frozen: parameters that want no gradient.
+        cut: parameters that are read behind a detach.
+    """
+
+    def __init__(self, weights: Arrays, frozen: list[str], cut: list[str]) -> None:
+        super().__init__()
+        self.cut = cut
+        for name, array in weights.items():
+            tensor = torch.from_numpy(array.copy())
+            self.register_parameter(name, nn.Parameter(tensor, requires_grad=name not in frozen))
+
+    def read(self, name: str) -> Tensor:
+        """Return a parameter, or its numbers alone where it is cut off."""
+        parameter = self.get_parameter(name)
+        return parameter.detach() if name in self.cut else parameter
+
+    def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
+        """(B, S) and (B, T) ids to (B, T, V) logits; position t sees tokens 0..t."""
+        context = self.read("source")[src].mean(dim=1, keepdim=True)
+        places = torch.arange(1, tgt_in.shape[1] + 1, device=tgt_in.device).unsqueeze(-1)
+        x = context + self.read("target")[tgt_in].cumsum(dim=1) / places
+        x = x + self.read("gate") * torch.tanh(x @ self.read("inner"))
+        return 2.0 * x @ self.read("output").T + self.read("bias")
+
+
+def _make_patchwork(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
+    description = case.arguments[name]
+    model = Patchwork(description["weights"], description["frozen"], description["cut"])
+    for part, old in description["gradients"].items():
+        model.get_parameter(part).grad = torch.from_numpy(old.copy())
+    return Made(model)
+
+
+PATCHWORK = Maker(_make_patchwork)
+
+
+def known_stuck(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Say which parameters are stuck, and why, from how the model and its optimizer are made."""
+    model, rates = arguments["model"], arguments["optimizer"]["rates"]
+    weights = model["weights"]
+    without = {"spare", *model["frozen"], *model["cut"]}
+    if not weights["output"].any():
+        without |= {"source", "target", "inner", "gate"}
+    if not weights["gate"].any():
+        without.add("inner")
+    return {
+        name: NO_GRADIENT if name in without else NO_STEP
+        for name in weights
+        if name in without or not rates.get(name)
+    }
+
+
+def stuck_case(
+    rng: np.random.Generator,
+    dtype: str = "float32",
+    pad_id: int = 0,
+    *,
+    spare: bool = True,
+    old: bool = False,
+    zeros: str = "",
+    frozen: tuple[str, ...] = (),
+    cut: tuple[str, ...] = (),
+    left_out: tuple[str, ...] = (),
+    without_rate: tuple[str, ...] = (),
+    **fixed: int,
+) -> Case:
+    """Make a case of stuck_parameters.
+
+    Args:
+        rng: the source.
+        dtype: of the model.
+        pad_id: of the targets.
+        spare: whether there is a parameter that the model never uses.
+        old: whether gradients lie in the model from before, in all that the optimizer holds.
+        zeros: the parameter that holds nothing else: "gate", behind which inner gets a gradient
+            of zeros, or "output", behind which all but output and bias do.
+        frozen: parameters that want no gradient.
+        cut: parameters behind a detach.
+        left_out: parameters that the optimizer does not hold.
+        without_rate: parameters whose learning rate is 0.
+        fixed: sizes that are given.
+
+    Returns:
+        the case.
+    """
+    sizes = draw_batch(rng, **fixed)
+    d_model, source_size = int(rng.integers(3, 6)), sizes.vocab_size + int(rng.integers(3, 6))
+    shapes: dict[str, tuple[int, ...]] = {
+        "source": (source_size, d_model),
+        "target": (sizes.vocab_size, d_model),
+        **({"spare": (d_model, d_model)} if spare else {}),
+        "inner": (d_model, d_model),
+        "gate": (d_model,),
+        "output": (sizes.vocab_size, d_model),
+        "bias": (sizes.vocab_size,),
+    }
+    weights = {name: 0.7 * normal(rng, shape, dtype) for name, shape in shapes.items()}
+    if zeros:
+        weights[zeros] *= 0.0
+    rate = round(float(rng.uniform(0.05, 0.2)), 2)
+    rates = {
+        name: 0.0 if name in without_rate else rate for name in weights if name not in left_out
+    }
+    gradients = {name: normal(rng, shapes[name], dtype) for name in rates} if old else {}
+    model: dict[str, Any] = {"weights": weights, "gradients": gradients}
+    model |= {"frozen": list(frozen), "cut": list(cut)}
+    arguments: dict[str, Any] = {
+        "model": {SAID: _said_of_patchwork(model, zeros), **model},
+        "src": rng.integers(0, source_size, size=(sizes.batch, int(rng.integers(8, 11)))),
+        "tgt": draw_targets(rng, sizes, pad_id),
+        "optimizer": made_arguments.optimizer(rates),
+        "pad_id": pad_id,
+    }
+    if left_out:
+        arguments["optimizer"][SAID] += f", without {' and '.join(left_out)}"
+    if any(rates.values()) and without_rate:
+        arguments["optimizer"][SAID] += f", 0 for {' and '.join(without_rate)}"
+    return Case(label(arguments, dtype), arguments)
+
+
+def _said_of_patchwork(model: Mapping[str, Any], zeros: str) -> str:
+    """Say in words what keeps which parameter from learning."""
+    said = [f"parameters {', '.join(model['weights'])}"]
+    said += ["spare is never used"] * ("spare" in model["weights"])
+    said += [f"{' and '.join(model['frozen'])} with requires_grad=False"] * bool(model["frozen"])
+    said += [f"{' and '.join(model['cut'])} behind a detach"] * bool(model["cut"])
+    said += [f"{zeros} is all zeros"] * bool(zeros)
+    said += ["gradients of an earlier batch in it"] * bool(model["gradients"])
+    return "; ".join(said)
+
+
+def stuck_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of stuck_parameters: which are stuck is known, and which of the two reasons it has.
+
+    In a target of 2 rows and 3 positions some tokens are not read, and their rows do not change.
+    """
+    parts = [str(name) for name in rng.permutation(["source", "target", "inner", "gate", "output"])]
+    one, two, three, four, five = parts
+    small: dict[str, Any] = {"batch": 2, "length": 3}
+    cases = [
+        stuck_case(rng, spare=False, left_out=("output",), **small),
+        stuck_case(rng, spare=False, **small),
+        stuck_case(rng, **small),
+        stuck_case(rng, left_out=("source", "target"), **small),
+        *(stuck_case(rng, frozen=(one,)), stuck_case(rng, cut=(two,))),
+        *(stuck_case(rng, zeros="gate"), stuck_case(rng, "float64", 3, zeros="output")),
+        stuck_case(rng, spare=False, zeros="gate", left_out=("gate",)),
+        stuck_case(rng, "float64", cut=(three,), left_out=(three, four)),
+        *(stuck_case(rng, without_rate=(four,)), stuck_case(rng, "float64", without_rate=(five,))),
+        stuck_case(rng, "float64", 1, frozen=(five,), left_out=("bias",)),
+        stuck_case(rng, old=True, frozen=(two,)),
+        stuck_case(rng, "float64", old=True, zeros="gate", without_rate=("bias",)),
+        stuck_case(rng, left_out=tuple(parts), batch=1),
+        stuck_case(rng, without_rate=(*parts, "bias", "spare")),
+    ]
+    asked_again(cases, cases[4])
     return cases

@@ -809,3 +809,117 @@ SILENT_BUG = (
     ),
     with_wrong(TENSOR_FOR_NUMBER, change(".exp().item()", ".exp()")),
 )
+
+
+# --- stuck_parameters ------------------------------------------------------------------------
+
+STOOD = "p.equal(before[name])"
+NOTHING = "p.grad is None or not p.grad.any()"
+REASON = '"no gradient" if nothing else "no step"'
+HELD = 'any(p is each for group in optimizer.param_groups for each in group["params"])'
+
+STUCK = (
+    Misconception(
+        "nothing-seems-to-move",
+        "every parameter is listed, as if nothing had moved",
+        "A step changes parameters in place: keep a copy of their numbers, and make the step "
+        "before you compare. A copy of the whole model is another one than the optimizer holds.",
+        (
+            change("p.detach().clone()", "p"),
+            change(CHANGE, ""),
+            change(f"if {STOOD}", "if True"),
+            change(
+                "    before =", "    import copy\n\n    model = copy.deepcopy(model)\n    before ="
+            ),
+        ),
+    ),
+    Misconception(
+        "some-numbers-the-same",
+        "parameters are listed of which only some numbers have stayed as they were",
+        "In an embedding the rows of tokens that were not read do not change, and it still learns. "
+        "Look at whether any or all is asked for.",
+        (
+            change(STOOD, "(p == before[name]).any()"),
+            change(STOOD, "(p == before[name])[0].any()"),
+        ),
+    ),
+    Misconception(
+        "gradient-taken-for-a-step",
+        "what got a gradient is taken for changed",
+        "A gradient says where to go; the step is made by the optimizer, for what it holds. "
+        "Compare the numbers before and after.",
+        (
+            change(STOOD, NOTHING),
+            change(STOOD, "p.grad is None"),
+            change(STOOD, "not p.requires_grad"),
+        ),
+    ),
+    Misconception(
+        "gradient-of-zeros",
+        "a gradient of zeros is taken for one",
+        "Behind a factor of 0 the chain rule gives 0: the parameter is used, its gradient is "
+        "there, and nothing arrives.",
+        (change(NOTHING, "p.grad is None"),),
+    ),
+    Misconception(
+        "some-zeros-in-the-gradient",
+        "a gradient in which some numbers are 0 is taken for none",
+        "The rows of tokens that were not read have a gradient of 0, the others have not. Look at "
+        "whether any or all is asked for.",
+        (change("not p.grad.any()", "not p.grad.all()"),),
+    ),
+    Misconception(
+        "asked-whether-frozen",
+        "the reason is read off from requires_grad",
+        "requires_grad says that a gradient is wanted, not that one has come. What is never used, "
+        "or stands behind a detach, wants one in vain. Look at grad, after backward.",
+        (change(NOTHING, "not p.requires_grad"),),
+    ),
+    Misconception(
+        "asked-whether-held",
+        "the reason is read off from what the optimizer holds",
+        "A parameter in the optimizer may have a learning rate of 0, and one outside may have no "
+        "gradient. Look at the gradient: is there one, and is any number in it not 0?",
+        (
+            change(NOTHING, HELD),
+            change(f"            nothing = {NOTHING}\n", "")
+            + change(REASON, f'"no gradient" if {HELD} and ({NOTHING}) else "no step"'),
+        ),
+    ),
+    Misconception(
+        "not-in-the-optimizer-only",
+        "only what the optimizer does not hold is listed",
+        "What it holds may have no gradient, or a rate of 0, and stays as it was too. Compare the "
+        "numbers before and after.",
+        (change(STOOD, f"not {HELD}"),),
+    ),
+    Misconception(
+        "old-gradients",
+        "gradients from before are still there, and move what got none from this batch",
+        "backward adds to what lies in .grad. Clear it before, so that whatever the model brings "
+        "along is gone.",
+        (change(CLEAR, ""),),
+    ),
+    Misconception(
+        "cleared-too-early",
+        "the gradients are gone when they are looked at",
+        "Clear them before backward, and leave them where they are until you have seen which "
+        "parameters got one. A copy of the model has gradients of its own.",
+        (
+            change(CLEAR, "") + change(BACK, BACK + CLEAR),
+            change(CHANGE, CHANGE + CLEAR),
+        ),
+    ),
+    Misconception(
+        "reasons-swapped",
+        "the two reasons are turned round",
+        '"no gradient" is for what got none; "no step" for what got one and was not moved by it.',
+        (change(REASON, '"no step" if nothing else "no gradient"'),),
+    ),
+    Misconception(
+        "moved-listed",
+        "the parameters that have moved are listed",
+        "Those belong into the result of which no number has changed.",
+        (change(f"if {STOOD}", f"if not {STOOD}"),),
+    ),
+)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from transformer_ref.checks.task import Case
+from transformer_ref.checks.tasks.training.cases import known_stuck
 
 Values = Mapping[str, Any]
 
@@ -50,3 +51,19 @@ def something_is_learned(case: Case, values: Values) -> str | None:
         "the model's parameters are as they were: optimizer.step() was called, but there were no "
         "gradients then. Look at the order of zero_grad, backward and step"
     )
+
+
+def is_measured_around_a_step(case: Case, values: Values) -> str | None:
+    """Say so if wrong parameters are listed, and there is no step or no copy from before it."""
+    known, found = known_stuck(case.arguments), values["stuck"]
+    if found == known:
+        return None
+    if not values["optimizer"]["steps"]:
+        return "optimizer.step() was not called, so no parameter can have moved"
+    moved = next((name for name in case.arguments["model"]["weights"] if name not in known), "")
+    if moved and found.keys() == case.arguments["model"]["weights"].keys():
+        return (
+            f"every parameter is listed, and the step does move `{moved}`. A parameter changes in "
+            "place: is it compared with a copy from before the step?"
+        )
+    return None

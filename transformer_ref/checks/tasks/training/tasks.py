@@ -7,6 +7,9 @@ from transformer_ref.checks.task import FunctionTask, Task
 from transformer_ref.checks.tasks.training import answers, mistakes
 from transformer_ref.checks.tasks.training.cases import (
     MODEL,
+    NO_GRADIENT,
+    NO_STEP,
+    PATCHWORK,
     accuracy_cases,
     bug_cases,
     loss_cases,
@@ -14,10 +17,12 @@ from transformer_ref.checks.tasks.training.cases import (
     rate_cases,
     split_cases,
     step_cases,
+    stuck_cases,
 )
 from transformer_ref.checks.tasks.training.properties import (
     is_a_share,
     is_above_zero,
+    is_measured_around_a_step,
     is_one_at_least,
     something_is_learned,
 )
@@ -141,5 +146,28 @@ TASKS: tuple[Task, ...] = (
         forbidden=(f"{HERE}.perplexity", f"{MODULE}.sequence_loss"),
         misconceptions=mistakes.SILENT_BUG,
         form=float,
+    ),
+    FunctionTask(
+        key="training.stuck_parameters",
+        stub="stuck_parameters(model, src, tgt, optimizer, pad_id)",
+        contract=(
+            "model maps (B, S) and (B, T) ids to logits (B, T, V), and nothing in it is random; "
+            "src (B, S); tgt (B, T+1): begin token, tokens, end token, padding of the id pad_id; "
+            "the optimizer is plain gradient descent, and may hold some of the parameters only. "
+            "Old gradients, which do not count, lie at most in those that it holds. Returns a "
+            "dictionary with the names, as named_parameters has them, of the parameters of which "
+            "no number is changed by one training step as in train_step, in any order. The value "
+            f'is "{NO_GRADIENT}" if the gradient of this batch is None or all zeros, and else '
+            f'"{NO_STEP}". At least one parameter gets a gradient. Whether the step stays in the '
+            "model does not matter."
+        ),
+        returns=("stuck",),
+        reference=answers.stuck_parameters,
+        cases=stuck_cases,
+        properties=(is_measured_around_a_step,),
+        forbidden=(f"{HERE}.stuck_parameters",),
+        misconceptions=mistakes.STUCK,
+        form=dict[str, str],
+        makers={"model": PATCHWORK, "optimizer": made_arguments.OPTIMIZER},
     ),
 )

@@ -1,0 +1,80 @@
+"""The figures of the grader's report: counted, laid out, and what the command says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from transformer_ref.checks import report
+from transformer_ref.checks.registry import all_tasks
+
+MATERIAL = Path(__file__).parent / "material"
+SEEDS = (0,)
+MERGE = "attention.merge_heads"
+
+
+def merge(x):
+    return x.transpose(1, 2).flatten(2)
+
+
+def untransposed(x):
+    return x.flatten(2)
+
+
+def test_the_figures_count():
+    """The report can fail: a right answer listed as wrong is a false accept, and so on."""
+    found = report.Figures(MERGE)
+    found.count("wrong", "no-transpose", merge, 0)
+    found.count("correct", None, lambda x: x, 0)
+    found.count("mutant", None, lambda x: x.sum(1), 0)
+    assert (found.false_accepts, found.false_rejects, found.named_wrongly) == (1, 1, 1)
+    assert found.hint_accuracy == 0.0
+    assert len(found.details) == 4
+    assert "| attention.merge_heads | 1 of 2 | 1 of 1 | 0.0% | 1 of 1 |" in report.as_table([found])
+
+
+def test_a_slug_is_measured_task_by_task(monkeypatch):
+    monkeypatch.setattr(report, "measure_task", lambda task, material, seeds: (task, seeds))
+    found = report.measure("attention", SEEDS, MATERIAL)
+    assert found == [(key, SEEDS) for key in all_tasks() if key.startswith("attention.")]
+
+
+def test_a_missing_folder_is_told(tmp_path):
+    with pytest.raises(FileNotFoundError, match="root of the repository"):
+        report.load_material("attention", tmp_path)
+
+
+def test_a_task_is_measured_on_all_its_answers():
+    material = SimpleNamespace(
+        CORRECT={MERGE: [merge]}, WRONG={MERGE: []}, MUTANTS={MERGE: [lambda x: x.sum(1)]}
+    )
+    found = report.measure_task(MERGE, material, (0, 1))
+    assert (found.correct, found.wrong, found.unnamed) == (2, 2, 2)
+    # The sum has a name that nobody expected here.
+    assert (found.false_accepts, found.false_rejects, found.named_wrongly) == (0, 0, 2)
+    assert found.hint_accuracy == 0.0
+
+
+@pytest.mark.parametrize("answer", [merge, untransposed])
+def test_the_command_prints_the_table_and_fails_where_a_right_answer_is_rejected(
+    monkeypatch, capsys, answer
+):
+    def measure(slug, seeds):
+        found = report.Figures(MERGE)
+        for seed in seeds:
+            found.count("correct", None, answer, seed)
+        return [found]
+
+    monkeypatch.setattr(report, "measure", measure)
+    monkeypatch.setattr(
+        "sys.argv",
+        ["report", "--slug", "attention", "--seeds", "2", "--first-seed", "5"],
+    )
+    assert report.main() == (0 if answer is merge else 1)
+    printed = capsys.readouterr().out
+    rejected = 0 if answer is merge else 2
+    assert f"| {MERGE} | 0 of 0 | {rejected} of 2 | 100.0% | 0 of 0 |" in printed
+    assert printed.count("is rejected") == rejected
+    assert ("seed 5" in printed) == (answer is untransposed)

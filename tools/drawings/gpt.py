@@ -1,0 +1,252 @@
+"""The drawings of the chapter on GPT; their numbers are those of its examples by hand."""
+
+from __future__ import annotations
+
+from tools.drawings.kit import Area, Drawing
+from transformer_ref.experiments.gpt_by_hand import (
+    LINE,
+    NEXT,
+    PIECE,
+    STARTS,
+    TEMPERATURES,
+    TEXT,
+    chain_by_hand,
+    lora_by_hand,
+    probabilities_by_hand,
+)
+
+CHAIN = {name: tensor.tolist() for name, tensor in chain_by_hand().items()}
+LORA = {name: tensor.tolist() for name, tensor in lora_by_hand().items()}
+
+
+def drawings() -> dict[str, Drawing]:
+    """Return the drawings by name."""
+    return {
+        "one-more-word": one_more_word(),
+        "what-is-left": what_is_left(),
+        "chain": chain(),
+        "pieces": pieces(),
+        "window": window(),
+        "temperature": temperature(),
+        "after-pretraining": after_pretraining(),
+        "after-pretraining-narrow": after_pretraining(narrow=True),
+        "lora": lora(),
+    }
+
+
+def _word(drawing: Drawing, x: float, y: float, word: str, role: str, width: float = 52) -> Area:
+    return drawing.box(Area(x, y, width, 26), word, role, size=13)
+
+
+def one_more_word() -> Drawing:
+    """A text that grows: all words so far go in, one word comes out and is put after them."""
+    drawing = Drawing()
+    text = ("we", "have", "a", "new", "world")
+    for row in range(3):
+        y = 44.0 * row
+        read = text[: 2 + row]
+        for place, word in enumerate(read):
+            _word(drawing, 47 * place, y, word, "target", width=44)
+        model = drawing.box(Area(212, y - 2, 52, 30), "GPT", "ink")
+        drawing.arrow((47 * len(read) + 2, y + 13), (208, y + 13))
+        drawing.arrow((268, y + 13), (292, y + 13))
+        new = _word(drawing, 294, y, text[2 + row], "lit", width=48)
+        if row < 2:
+            x = 47 * len(read) + 22
+            below = y + 36
+            way = [new.at(0.5, 1), (new.at(0.5, 1)[0], below), (x, below), (x, y + 44)]
+            drawing.line(way, "lit", arrow=True)
+        assert model.right < new.x
+    return drawing
+
+
+def what_is_left() -> Drawing:
+    """A decoder of 2017, with what goes drawn pale, beside one of GPT-2."""
+    drawing = Drawing()
+    _decoder_of_2017(drawing, 126)
+    _decoder_of_gpt2(drawing, 292)
+    return drawing
+
+
+def _decoder_of_2017(drawing: Drawing, middle: float) -> None:
+    """Draw a decoder layer; encoder and cross-attention are struck out."""
+    drawing.text((middle, 0), "decoder of 2017", style="bold")
+    drawing.text((middle, 24), "embedding + positions", "muted", size=13)
+    parts = (
+        ("masked self-\nattention", "target", 58.0), ("cross-\nattention", "muted", 168.0),
+        ("feed-\nforward", "target", 278.0),
+    )  # fmt: skip
+    for label, role, y in parts:
+        gone = role == "muted"
+        ink = role if gone else "ink"
+        drawing.line([(middle, y - 22), (middle, y)], ink, arrow=True, dashed=gone)
+        box = drawing.box(Area(middle - 50, y, 100, 40), label, role, size=13)
+        drawing.line([(middle, y + 40), (middle, y + 54)], ink, dashed=gone)
+        drawing.box(
+            Area(middle - 50, y + 54, 100, 24), "add & norm", ink if gone else "residual", size=13
+        )
+        if gone:
+            encoder = drawing.box(Area(0, y - 84, 60, 40), "encoder", "muted", size=13)
+            way = [encoder.at(0.5, 1), (30, box.at(0, 0.5)[1]), box.at(0, 0.5)]
+            drawing.line(way, "memory", arrow=True, dashed=True)
+            drawing.text((36, y - 26), "memory", "memory", size=13, anchor="start")
+            drawing.line([(-4, y - 40), (64, y - 88)], "mask", width=2.5)
+            drawing.line([(middle - 54, y + 82), (middle + 54, y - 4)], "mask", width=2.5)
+    drawing.line([(middle, 356), (middle, 376)], arrow=True)
+    drawing.text((middle, 388), "linear", size=13)
+
+
+def _decoder_of_gpt2(drawing: Drawing, middle: float) -> None:
+    """Draw a layer with its norms in front of the sublayers, and the norm that follows the last."""
+    drawing.text((middle, 0), "GPT-2", style="bold")
+    drawing.text((middle, 24), "embedding + positions", "muted", size=13)
+    for label, y in (("masked self-\nattention", 50.0), ("feed-\nforward", 182.0)):
+        drawing.line([(middle, 36 if y < 100 else y - 14), (middle, y + 6)], arrow=True)
+        norm = drawing.box(Area(middle - 50, y + 6, 100, 24), "norm", "lit", size=13)
+        drawing.line([norm.at(0.5, 1), (middle, y + 44)], arrow=True)
+        box = drawing.box(Area(middle - 50, y + 44, 100, 40), label, "target", size=13)
+        drawing.line([box.at(0.5, 1), (middle, y + 98)], arrow=True)
+        add = drawing.box(Area(middle - 14, y + 98, 28, 20), "+", "residual")
+        side = middle - 64
+        way = [(middle, y - 4), (side, y - 4), (side, add.at(0, 0.5)[1]), add.at(0, 0.5)]
+        drawing.line(way, "residual", arrow=True, width=2.5)
+    drawing.line([(middle, 300), (middle, 320)], arrow=True)
+    drawing.box(Area(middle - 50, 320, 100, 24), "final norm", "lit", size=13)
+    drawing.line([(middle, 344), (middle, 376)], arrow=True)
+    drawing.text((middle, 388), "linear", size=13)
+
+
+def chain() -> Drawing:
+    """What is read, what comes next, its probability, and its price in bits."""
+    drawing = Drawing()
+    read = ("begin", *TEXT)
+    for x, label in ((76, "read"), (202, "next"), (262, "p"), (316, "bits")):
+        drawing.text((x, 0), label, "muted", size=13)
+    for row, word in enumerate(TEXT):
+        y = 16.0 + 36 * row
+        for place in range(row + 1):
+            _word(drawing, 52 * place, y, read[place], "target", width=48)
+        drawing.arrow((52 * (row + 1), y + 13), (176, y + 13))
+        _word(drawing, 180, y, word, "lit", width=44)
+        drawing.text((262, y + 13), f"{CHAIN['guesses'][row]:.2f}", style="fixed")
+        drawing.text((316, y + 13), f"{CHAIN['bits'][row]:.0f}", style="fixed")
+    y = 16.0 + 36 * len(TEXT) + 4
+    drawing.line([(180, y), (338, y)], "muted")
+    drawing.text((172, y + 16), "the whole text", "muted", size=13, anchor="end")
+    drawing.text((262, y + 16), f"{CHAIN['product']:.4f}", style="fixed bold")
+    drawing.text((316, y + 16), f"{CHAIN['total_bits']:.0f}", style="fixed bold")
+    drawing.text((262, y + 36), "product", "muted", size=12)
+    drawing.text((316, y + 36), "sum", "muted", size=12)
+    return drawing
+
+
+def pieces() -> Drawing:
+    """One long text, two pieces of it, and the labels one word later."""
+    drawing = Drawing()
+    width = 42.0
+    for place, word in enumerate(LINE):
+        inside = any(start <= place < start + PIECE for start in STARTS)
+        _word(drawing, width * place, 0, word, "target" if inside else "muted", width=width - 2)
+        drawing.text((width * (place + 0.5), -10), str(place), "muted", size=12)
+    for number, start in enumerate(STARTS):
+        left = width * start
+        drawing.brace((left, 30), (left + PIECE * width - 2, 30))
+        x = 22.0 + 176 * number
+        drawing.line(
+            [(left + PIECE * width / 2, 44), (x + PIECE * width / 2, 74)], "muted", arrow=True
+        )
+        for label, offset, role in (("inputs", 0, "target"), ("labels", 1, "lit")):
+            y = 92.0 + 54 * offset
+            drawing.text((x, y - 10), f"{label}, row {number}", role, size=13, anchor="start")
+            for place in range(PIECE):
+                word = LINE[start + offset + place]
+                _word(drawing, x + width * place, y, word, role, width=width - 2)
+    return drawing
+
+
+def window() -> Drawing:
+    """A model that reads three words: the frame moves with the text."""
+    drawing = Drawing()
+    text = ("we", "have", "a", "new", "world")
+    for row, seen in enumerate((2, 3, 4)):
+        y = 46.0 * row
+        first = max(0, seen - 3)
+        for place in range(seen):
+            _word(drawing, 52 * place, y, text[place], "muted" if place < first else "target", 48)
+        frame = Area(52 * first - 4, y - 4, 52 * (seen - first) + 4, 34)
+        drawing.box(frame, "", "lit", opacity=0.0)
+        drawing.arrow((52 * seen + 4, y + 13), (250, y + 13))
+        _word(drawing, 254, y, text[seen], "lit")
+    return drawing
+
+
+def temperature() -> Drawing:
+    """The probabilities of four words at three temperatures, as bars."""
+    drawing = Drawing()
+    for number, (row, value) in enumerate(
+        zip(probabilities_by_hand().tolist(), TEMPERATURES, strict=True)
+    ):
+        left = 58.0 + 100 * number
+        drawing.text((left + 40, 0), f"{value:g}", style="bold")
+        if number == 0:
+            drawing.text((left - 20, 0), "temperature", "muted", size=13)
+        for place, probability in enumerate(row):
+            y = 16.0 + 28 * place
+            if number == 0:
+                drawing.text((left - 8, y + 10), NEXT[place], "muted", size=13, anchor="end")
+            drawing.box(Area(left, y, max(1.5, 50 * probability), 20), "", "target", opacity=0.5)
+            drawing.text(
+                (left + 54, y + 10), f"{probability:.2f}", size=12, style="fixed", anchor="start"
+            )
+    return drawing
+
+
+STAGES = (
+    ("pretraining", "all the text\nthere is", "next token", "base model"),
+    ("instruction\ntuning", "instructions\nwith answers", "next token\nof the answer",
+     "follows\ninstructions"),
+    ("preference\ntuning", "pairs: better\nand worse", "better above\nworse", "assistant"),
+)  # fmt: skip
+
+
+def after_pretraining(narrow: bool = False) -> Drawing:
+    """Three stages of training: what each reads, what its loss asks for, what comes out."""
+    drawing = Drawing()
+    for number, (name, data, loss, result) in enumerate(STAGES):
+        if narrow:
+            x, y = 0.0, 176.0 * number
+            box = drawing.box(Area(x + 116, y + 46, 104, 48), name, "lit")
+            drawing.text((x + 168, y + 14), data.replace("\n", " "), "source", size=13)
+            drawing.line([(x + 168, y + 24), (x + 168, box.y)], "source", arrow=True)
+            drawing.text((x + 106, y + 70), f"loss:\n{loss}", "muted", size=13, anchor="end")
+            drawing.line([box.at(0.5, 1), (x + 168, y + 120)], arrow=True)
+            drawing.text((x + 168, y + 134), result.replace("\n", " "), "target", style="bold")
+            if number < 2:
+                start, below = (x + 290, y + 134), y + 246
+                way = [start, (x + 310, start[1]), (x + 310, below), (x + 224, below)]
+                drawing.line(way, "target", arrow=True)
+        else:
+            x = 236.0 * number
+            box = drawing.box(Area(x, 60, 108, 48), name, "lit")
+            drawing.text((x + 54, 16), data, "source", size=13)
+            drawing.line([(x + 54, 36), (x + 54, 60)], "source", arrow=True)
+            drawing.text((x + 54, 136), f"loss:\n{loss}", "muted", size=13)
+            drawing.line([box.at(1, 0.5), (x + 128, 84)], arrow=True)
+            drawing.text((x + 172, 84), result, "target", size=12, style="bold")
+            if number < 2:
+                drawing.line([(x + 216, 84), (x + 236, 84)], arrow=True)
+    return drawing
+
+
+def lora() -> Drawing:
+    """A column times a row: a whole matrix, made of few numbers, which is added to a frozen one."""
+    drawing = Drawing()
+    cell = (28.0, 24.0)
+    drawing.grid((0, 20), LORA["B"], "lit", title="B", cell=cell)
+    drawing.text((48, 68), "times", "muted", size=13)
+    drawing.grid((72, 56), LORA["A"], "lit", title="A", cell=cell)
+    drawing.text((202, 68), "=", size=16)
+    drawing.grid((220, 20), LORA["change"], "residual", title="added to W", cell=cell)
+    drawing.text((94, 136), "8 numbers are trained", "lit", size=13)
+    drawing.text((276, 136), "for 16", "residual", size=13)
+    return drawing

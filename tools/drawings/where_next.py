@@ -1,0 +1,187 @@
+"""The drawings of the page "Where next"; their numbers are those of its examples by hand."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from tools.drawings.kit import Area, Drawing, Point
+from transformer_ref.experiments.where_next import (
+    ANSWERS,
+    KNIGHTED,
+    NEXT_WORDS,
+    PLACES,
+    acceptance_by_hand,
+    gate_by_hand,
+    rotary_by_hand,
+    router_by_hand,
+)
+
+CELL = (46.0, 24.0)
+
+
+def drawings() -> dict[str, Drawing]:
+    """Return the drawings by name."""
+    return {
+        "then-and-now": then_and_now(),
+        "rotary": rotary(),
+        "grouped": grouped(),
+        "gate": gate(),
+        "speculate": speculate(),
+        "accept": accept(),
+        "experts": experts(),
+    }
+
+
+def then_and_now() -> Drawing:
+    """A layer of 2017 beside one of today; what has changed is lit."""
+    drawing = Drawing()
+    columns = (
+        (0.0, "2017", ("embedding\n+ positions", "masked self-\nattention", "add & norm",
+                       "feed-forward,\nReLU", "add & norm"), ()),
+        (194.0, "today", ("embedding", "RMSNorm", "self-attention,\nrotary, grouped", "+",
+                          "RMSNorm", "feed-forward,\nSwiGLU", "+"),
+         (0, 1, 2, 4, 5)),
+    )  # fmt: skip
+    for x, title, parts, changed in columns:
+        drawing.text((x + 74, 0), title, style="bold")
+        y, places = 18.0, []
+        for number, part in enumerate(parts):
+            height = 42 if "\n" in part else 26
+            width, left = (30.0, x + 59) if part == "+" else (148.0, x)
+            role = "residual" if part in ("+", "add & norm") else "ink"
+            role = "lit" if number in changed else role
+            places.append(drawing.box(Area(left, y, width, height), part, role, size=13))
+            y += height + 20
+        for above, below in pairwise(places):
+            drawing.line([above.at(0.5, 1), below.at(0.5, 0)], "muted", arrow=True)
+    return drawing
+
+
+def rotary() -> Drawing:
+    """A query and a key, not turned, and turned by two pairs of places at one distance."""
+    drawing = Drawing()
+    unit = 21.0
+    for number, (places, step) in enumerate(zip(PLACES, rotary_by_hand(), strict=True)):
+        x, y = 52.0 + 118 * number, 92.0
+        title = "not turned" if number == 0 else f"query at {places[0]},\nkey at {places[1]}"
+        drawing.text((x, 10), title, size=13, style="bold")
+        drawing.circle((x, y), unit * 5**0.5, "muted")
+        for name in ("key", "query"):
+            across, up = step[name].tolist()
+            tip: Point = (x + unit * across, y - unit * up)
+            drawing.line([(x, y), tip], name, arrow=True, width=2.4)
+            far = 14 / (across**2 + up**2) ** 0.5
+            drawing.text((tip[0] + far * across, tip[1] - far * up), name[0], name, style="bold")
+        for row, name in enumerate(("query", "key")):
+            numbers = ", ".join(f"{value:.2f}".rstrip("0").rstrip(".") for value in step[name])
+            numbers = numbers.replace("-", "\N{MINUS SIGN}")
+            drawing.text((x, 164 + 20 * row), f"{name[0]} = {numbers}", name, size=12)
+        product = f"{step['product'].item():.2f}".removesuffix(".00")
+        drawing.text((x, 208), f"q · k = {product}", style="bold", size=13)
+    return drawing
+
+
+def grouped() -> Drawing:
+    """Four heads with four, two and one set of keys and values."""
+    drawing = Drawing()
+    for number, (name, sets) in enumerate((("multi-head", 4), ("grouped", 2), ("multi-query", 1))):
+        x = 122.0 * number
+        drawing.text((x + 50, 0), name, size=13, style="bold")
+        for head in range(4):
+            top = drawing.box(Area(x + 26 * head, 22, 22, 24), "Q", "query", size=13)
+            at = x + 50 + 104 / sets * (head * sets // 4 - (sets - 1) / 2)
+            drawing.line([top.at(0.5, 1), (at, 84)], "muted")
+        for group in range(sets):
+            at = x + 50 + 104 / sets * (group - (sets - 1) / 2)
+            drawing.box(Area(at - 11, 84, 22, 24), "K", "key", size=13)
+            drawing.box(Area(at - 11, 112, 22, 24), "V", "value", size=13)
+        words = "keep 8 vectors", "keep 4 vectors", "keep 2 vectors"
+        drawing.text((x + 50, 156), words[number], "muted", size=12)
+    return drawing
+
+
+def gate() -> Drawing:
+    """One token through the feed-forward network with a gate."""
+    drawing, step = Drawing(), {name: value.tolist() for name, value in gate_by_hand().items()}
+    x = drawing.grid((126, 22), [step["x"]], "residual", cell=CELL)
+    drawing.text((172, 8), "one token x", "residual", size=13, style="bold")
+    opened = drawing.grid((0, 104), [step["gate"]], "query", cell=CELL)
+    up = drawing.grid((206, 104), [step["up"]], "value", cell=CELL)
+    drawing.text((69, 90), "the gate: x W_1", "query", size=13)
+    drawing.text((275, 90), "the content: x W_3", "value", size=13)
+    for place in (opened, up):
+        drawing.line([x.at(0.5, 1), (place.at(0.5, 0)[0], 78)], "muted", arrow=True)
+    silu = drawing.grid((0, 176), [step["open"]], "query", cell=CELL)
+    drawing.arrow((69, opened.bottom + 4), (69, silu.y - 4), "SiLU")
+    product = drawing.grid((103, 254), [step["product"]], "ink", cell=CELL)
+    drawing.text((172, 240), "times, unit by unit", size=13)
+    for place, target in ((silu, 110.0), (up, 234.0)):
+        drawing.line([place.at(0.5, 1), (target, 228)], "muted", arrow=True)
+    output = drawing.grid((126, 320), [step["output"]], "residual", cell=CELL)
+    drawing.arrow((172, product.bottom + 4), (172, output.y - 4), "times W_2")
+    drawing.text((226, 332), "output", "residual", size=13, anchor="start")
+    return drawing
+
+
+def speculate() -> Drawing:
+    """The passes that say one word: what was guessed, and what the large model says."""
+    drawing = Drawing()
+    for number, (guessed, said) in enumerate(KNIGHTED):
+        y = 118.0 * number
+        before = sum(len(answer) for _, answer in KNIGHTED[:number])
+        drawing.text((0, y), f"pass {number + 1}", style="bold", anchor="start")
+        rows = (("draft", guessed, y + 16), ("model", said, y + 62))
+        for name, tokens, top in rows:
+            drawing.text((0, top + 13), name, "muted", size=13, anchor="start")
+            for place, token in enumerate(tokens):
+                kept = place < len(said) - 1
+                role = "lit" if name == "model" or kept else "muted"
+                area = Area(52 + 48.0 * (before + place), top, 44, 26)
+                drawing.box(area, token, role, size=13 if len(token) < 4 else 12)
+                if name == "draft":
+                    sign = "=" if kept else "≠"
+                    drawing.text((area.x + 22, top + 36), sign, size=13)
+        if not guessed:
+            drawing.text((52 + 48.0 * before - 4, y + 29), "(none)", "muted", size=13, anchor="end")
+    return drawing
+
+
+def accept() -> Drawing:
+    """The probabilities of draft and model, and which part of them a draw from the draft keeps."""
+    step = {name: value.tolist() for name, value in acceptance_by_hand().items()}
+    drawing = Drawing()
+    labels = ("draft q", "model p", "kept: the smaller", "rest: p minus kept")
+    values = [step[name] for name in ("draft", "model", "kept", "rest")]
+    area = drawing.grid(
+        (142, 30), values, "query", rows=labels, columns=NEXT_WORDS, cell=(50, 28), shade=True
+    )
+    for row, total in enumerate(sum(numbers) for numbers in values):
+        drawing.text((area.right + 12, 44 + 28 * row), f"= {total:.1f}", size=13, anchor="start")
+    return drawing
+
+
+def experts() -> Drawing:
+    """A router that sends one token to two of four experts."""
+    drawing = Drawing()
+    step = {name: value.tolist() for name, value in router_by_hand().items()}
+    x = drawing.grid((126, 22), [step["x"]], "residual", cell=CELL)
+    drawing.text((172, 8), "one token x", "residual", size=13, style="bold")
+    router = drawing.grid((0, 92), [step["scores"]], "query", cell=(86, 24))
+    drawing.line([x.at(0.5, 1), (172, 86)], "muted", arrow=True)
+    drawing.text((180, 68), "router: x W_r", "query", size=13, anchor="start")
+    output = Area(126, 252, 92, 24)
+    for expert in range(4):
+        used = expert in step["chosen"]
+        role, middle = ("lit" if used else "muted"), 86.0 * expert + 43
+        box = drawing.box(Area(86.0 * expert + 4, 150, 78, 28), f"expert {expert}", role, size=13)
+        if not used:
+            continue
+        weight = step["weights"][step["chosen"].index(expert)]
+        answer = ", ".join(f"{number:.0f}" for number in ANSWERS[expert])
+        drawing.line([(middle, router.bottom), (middle, box.y)], "lit", arrow=True)
+        drawing.text((middle, 194), f"{weight:.2f} times ({answer})", "lit", size=12)
+        end = output.at(0.3 if expert == 1 else 0.7, 0)
+        drawing.line([(middle, 204), end], "lit", arrow=True)
+    drawing.grid((output.x, output.y), [step["output"]], "residual", cell=CELL)
+    drawing.text((output.right + 8, 264), "output", "residual", size=13, anchor="start")
+    return drawing

@@ -1,0 +1,1 @@
+"""The assignment "depth": answers, cases, properties, mistakes, and its tasks."""

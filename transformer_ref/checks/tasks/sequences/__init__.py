@@ -1,0 +1,1 @@
+"""The assignment "sequences": answers, cases, properties, mistakes, and its tasks."""

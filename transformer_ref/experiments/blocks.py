@@ -1,0 +1,137 @@
+"""What the chapter on blocks does by hand, and its stacks with and without residual sums.
+
+The example is one post-norm encoder layer on two tokens with four features; its drawings and the
+page show the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transformer_ref.attention import MultiHeadAttention
+from transformer_ref.layers import EncoderLayer, FeedForward
+
+# The example by hand: two words with four features each. Queries are zero, so that each word
+# attends to both alike; values are the words' own vectors.
+WORDS = ("cat", "it")
+X = ((3.0, 0.0, 4.0, 1.0), (3.0, 4.0, 0.0, 1.0))
+W_1 = (
+    (1.0, 1.0, 0.0, 0.0, 0.0, 0.0),
+    (1.0, 0.0, 1.0, -1.0, 1.0, 0.0),
+    (0.0, 1.0, 0.0, 1.0, -1.0, 1.0),
+    (0.0, 0.0, 1.0, 0.0, 0.0, 1.0),
+)
+W_2 = (
+    (0.0, 1.0, 0.0, 0.0),
+    (0.0, 0.0, 0.0, 1.0),
+    (0.0, 0.0, 0.0, 1.0),
+    (1.0, 0.0, 0.0, 0.0),
+    (0.0, 0.0, 1.0, 0.0),
+    (1.0, 0.0, 0.0, 0.0),
+)
+
+
+def by_hand() -> dict[str, Tensor]:
+    """Return each step of the example, as the drawings show them.
+
+    Returns:
+        X, found, first_sum, first_norm (2, 4); W_1 (4, 6), W_2 (6, 4); units, hidden (2, 6) before
+        and after the ReLU; change, second_sum, output (2, 4).
+    """
+    x, w_1, w_2 = (torch.tensor(rows) for rows in (X, W_1, W_2))
+    found = x.mean(dim=0, keepdim=True).expand_as(x)  # equal weights for both words
+    first_sum = x + found
+    first_norm = F.layer_norm(first_sum, (4,))
+    units = first_norm @ w_1
+    hidden = units.relu()
+    change = hidden @ w_2
+    second_sum = first_norm + change
+    return {
+        "X": x, "found": found, "first_sum": first_sum, "first_norm": first_norm,
+        "W_1": w_1, "W_2": w_2, "units": units, "hidden": hidden, "change": change,
+        "second_sum": second_sum, "output": F.layer_norm(second_sum, (4,)),
+    }  # fmt: skip
+
+
+def layer_by_hand() -> EncoderLayer:
+    """Return the package's layer with the weights of the example."""
+    layer = EncoderLayer(4, num_heads=1, d_ff=6)
+    attention, network = layer.self_attention, layer.feed_forward
+    with torch.no_grad():
+        for parameter in (*attention.parameters(), *network.parameters()):
+            parameter.zero_()
+        nn.init.eye_(attention.v_proj.weight)
+        nn.init.eye_(attention.out_proj.weight)
+        network.linear1.weight.copy_(torch.tensor(W_1).T)
+        network.linear2.weight.copy_(torch.tensor(W_2).T)
+    return layer
+
+
+def make_sublayers(d_model: int, num_layers: int, with_feed_forward: bool = True) -> nn.ModuleList:
+    """Return fresh sublayers in float64, so that small differences are not lost in rounding."""
+    torch.manual_seed(0)
+    sublayers = nn.ModuleList()
+    for _ in range(num_layers):
+        sublayers.append(MultiHeadAttention(d_model, num_heads=4))
+        if with_feed_forward:
+            sublayers.append(FeedForward(d_model, 4 * d_model))
+    return sublayers.double()
+
+
+def run_stack(x: Tensor, sublayers: nn.ModuleList, *, add: bool, normalize: bool) -> list[Tensor]:
+    """Run sublayers one after the other.
+
+    Args:
+        x: (B, T, D).
+        sublayers: what runs.
+        add: whether the input of each is added to its output.
+        normalize: whether each reads its input normed.
+
+    Returns:
+        (B, T, D) each: the input of each sublayer, and the output of the last.
+    """
+    states = [x]
+    for sublayer in sublayers:
+        y = F.layer_norm(x, x.shape[-1:]) if normalize else x
+        is_attention = isinstance(sublayer, MultiHeadAttention)
+        change = sublayer(y, y, y) if is_attention else sublayer(y)
+        x = x + change if add else change
+        states.append(x)
+    return states
+
+
+def gradients(
+    *, add: bool, normalize: bool, d_model: int = 64, num_layers: int = 24
+) -> tuple[Tensor, ...]:
+    """Return the gradient at each sublayer's input, from a random one at the output.
+
+    The stack has fresh weights, and reads 4 sequences of 10 random vectors.
+
+    Returns:
+        (4, 10, D) each: at the input of each sublayer, and at the output of the last.
+    """
+    torch.manual_seed(1)
+    x = torch.randn(4, 10, d_model, dtype=torch.float64).requires_grad_()
+    states = run_stack(x, make_sublayers(d_model, num_layers), add=add, normalize=normalize)
+    output = F.layer_norm(states[-1], (d_model,)) if normalize else states[-1]
+    torch.manual_seed(2)
+    return torch.autograd.grad(output, states, torch.randn_like(output))
+
+
+def own_part(x: Tensor) -> Tensor:
+    """Return what a token does not share with the others: (..., T, D) less its mean over T."""
+    return x - x.mean(dim=-2, keepdim=True)
+
+
+def spread(x: Tensor) -> float:
+    """Say how different the tokens of (..., T, D) are: 0 for all alike, near 1 for random ones."""
+    return (own_part(x).norm() / x.norm()).item()
+
+
+def own_part_norms(states: Sequence[Tensor]) -> list[float]:
+    """Return the norm of the own part of each state, or of each gradient."""
+    return [own_part(x).norm().item() for x in states]

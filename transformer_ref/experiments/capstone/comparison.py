@@ -1,0 +1,73 @@
+"""Reads what ``make capstone`` has stored: rates, chance, and losses at equal time."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import mean, stdev
+from typing import Any
+
+from transformer_ref.experiments.results import load_results
+
+Run = Mapping[str, Any]
+LAST = 6  # kept losses that make up "the loss after so long", 120 steps
+
+
+def runs_by_name() -> dict[str, list[Run]]:
+    """Return the stored runs of each system, a run for each seed."""
+    runs: defaultdict[str, list[Run]] = defaultdict(list)
+    for run in load_results("capstone")["runs"]:
+        runs[run["name"]].append(run)
+    return dict(runs)
+
+
+def rates(runs: Sequence[Run], key: str = "per", split: str = "dev") -> list[float]:
+    """Return an error rate of each run, in percent.
+
+    Args:
+        runs: of one system.
+        key: "per" or "wer".
+        split: "dev" or "test".
+    """
+    return [100 * run[split][key] for run in runs]
+
+
+def spread(systems: Sequence[Sequence[float]]) -> float:
+    """Return the standard deviation of one run around the mean of its system.
+
+    Args:
+        systems: the rates of each system's runs; all systems have as many, and scatter alike.
+    """
+    return math.sqrt(mean(stdev(runs) ** 2 for runs in systems))
+
+
+def loss_after(runs: Sequence[Run], seconds: float) -> float:
+    """Return the training loss that a system has after so many seconds, a mean of its seeds.
+
+    Args:
+        runs: of one system; the steps of a run are taken to last equally long.
+        seconds: of processor time since the start. After the end the last loss stays.
+    """
+    found = []
+    for run in runs:
+        losses = run["losses"]
+        done = max(1, round(min(1.0, seconds / run["seconds"]) * len(losses)))
+        found.append(mean(losses[max(0, done - LAST) : done]))
+    return mean(found)
+
+
+def seconds_by_size(measured: Run, epochs: int, larger: Run) -> float:
+    """Estimate how long a larger model's training would have taken where a small one's was timed.
+
+    A step costs about 6 operations for each parameter and token, so the time grows with the
+    parameters and the passes. That is an upper estimate: large matrices use a processor better.
+
+    Args:
+        measured: the small model's run, with its "seconds" and "parameters".
+        epochs: its passes over the examples.
+        larger: results of the other run, with "parameters" and its "training".
+    """
+    operations = larger["parameters"] * larger["training"]["epochs"]
+    seconds: float = measured["seconds"] * operations / (measured["parameters"] * epochs)
+    return seconds

@@ -1,0 +1,144 @@
+"""What the page "Where next" does by hand, and the two cheap drafts of its speculative decoding."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from os.path import commonprefix
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from transformer_ref.applications.g2p import Speller
+
+Entry = tuple[str, list[list[str]]]
+# From a word and the ids so far, the ids that may come next.
+Draft = Callable[[str, Sequence[int]], list[int]]
+
+# A query and a key, which the places of their tokens turn: this many radians for each place.
+QUERY, KEY, OMEGA = (2.0, 1.0), (2.0, 0.0), 0.1
+PLACES = ((0, 0), (5, 1), (15, 11))
+
+# A token and the three matrices of a feed-forward network with a gate.
+TOKEN = (2.0, 1.0)
+W_GATE = ((1.0, 1.0, -1.0), (0.0, -2.0, 0.0))
+W_UP = ((0.0, 1.0, 1.0), (1.0, 1.0, 0.0))
+W_DOWN = ((1.0, 0.0), (1.0, 1.0), (0.0, 1.0))
+
+# What the large model and the draft give to three words.
+NEXT_WORDS = ("cat", "dog", "hat")
+MODEL, DRAFT = (0.6, 0.3, 0.1), (0.3, 0.6, 0.1)
+
+# A router of four experts, and what two of them answer.
+W_ROUTER = ((0.0, 1.0, -1.0, 1.0), (1.0, 1.0, 2.0, 0.0))
+ANSWERS = {1: (2.0, 0.0), 3: (0.0, 4.0)}
+
+# How "knighted" is said with the draft of the nearest word: guessed, and what the model says.
+KNIGHTED = (
+    (("N", "AY", "T"), ("N", "AY", "T", "IH")),
+    (("N",), ("D",)),
+    ((), ("<eos>",)),
+)
+
+
+def rotary_by_hand() -> list[dict[str, Tensor]]:
+    """Turn the query and the key by the places in PLACES.
+
+    Returns:
+        For each pair of places: query (2,), key (2,) and their product, a scalar.
+    """
+    steps = []
+    for of_query, of_key in PLACES:
+        query, key = (
+            _turned(vector, place * OMEGA) for vector, place in ((QUERY, of_query), (KEY, of_key))
+        )
+        steps.append({"query": query, "key": key, "product": query @ key})
+    return steps
+
+
+def _turned(vector: Sequence[float], angle: float) -> Tensor:
+    """Turn a vector (2,) by an angle in radians."""
+    sine, cosine = torch.tensor(angle).sin(), torch.tensor(angle).cos()
+    a, b = vector
+    return torch.stack([a * cosine - b * sine, a * sine + b * cosine])
+
+
+def gate_by_hand() -> dict[str, Tensor]:
+    """Send one token through the network with a gate.
+
+    Returns:
+        x (2,), gate, open, up, product (3,) and output (2,).
+    """
+    x, w_gate, w_up, w_down = (torch.tensor(rows) for rows in (TOKEN, W_GATE, W_UP, W_DOWN))
+    gate, up = x @ w_gate, x @ w_up
+    product = F.silu(gate) * up
+    return {
+        "x": x, "gate": gate, "open": F.silu(gate), "up": up,
+        "product": product, "output": product @ w_down,
+    }  # fmt: skip
+
+
+def acceptance_by_hand() -> dict[str, Tensor]:
+    """Split the probabilities of the model into what the draft already draws, and the rest.
+
+    Returns:
+        draft, model, kept and rest (3,), a number for each word.
+    """
+    draft, model = torch.tensor(DRAFT), torch.tensor(MODEL)
+    kept = torch.minimum(draft, model)
+    return {"draft": draft, "model": model, "kept": kept, "rest": model - kept}
+
+
+def router_by_hand() -> dict[str, Tensor]:
+    """Choose two of four experts for one token.
+
+    Returns:
+        x (2,), scores (4,), chosen (2,), the better one first, weights (2,) and output (2,).
+    """
+    x, w_router = torch.tensor(TOKEN), torch.tensor(W_ROUTER)
+    scores = x @ w_router
+    best, chosen = scores.topk(2)
+    weights = best.softmax(dim=-1)
+    answers = torch.tensor([ANSWERS[int(expert)] for expert in chosen])
+    return {
+        "x": x, "scores": scores, "chosen": chosen, "weights": weights, "output": weights @ answers,
+    }  # fmt: skip
+
+
+def draft_by_counts(speller: Speller, entries: Sequence[Entry], length: int = 3) -> Draft:
+    """Make a guesser that sees no letter: what most often followed the last two phonemes."""
+    phonemes = speller.phonemes
+    follows: dict[tuple[int, ...], Counter[int]] = defaultdict(Counter)
+    for _, pronunciations in entries:
+        ids = phonemes.encode(pronunciations[0], bos=True, eos=True)
+        for t in range(1, len(ids)):
+            follows[tuple(ids[max(0, t - 2) : t])][ids[t]] += 1
+
+    def draft(word: str, said: Sequence[int]) -> list[int]:
+        ids = list(said)
+        for _ in range(length):
+            likeliest = follows[tuple(ids[-2:])].most_common(1)
+            if not likeliest or likeliest[0][0] == phonemes.eos_id:
+                break
+            ids.append(likeliest[0][0])
+        return ids[len(said) :]
+
+    return draft
+
+
+def draft_by_neighbour(speller: Speller, entries: Sequence[Entry], length: int = 3) -> Draft:
+    """Make a guesser that copies from the word in the list with the longest common beginning."""
+    listed = {word: pronunciations[0] for word, pronunciations in entries}
+    words = sorted(listed)
+
+    def draft(word: str, said: Sequence[int]) -> list[int]:
+        place = bisect(words, word)
+        around = [near for near in words[max(0, place - 2) : place + 1] if near != word]
+        # Letters are what is wanted here, not folders.
+        nearest = max(around, key=lambda near: len(commonprefix([near, word])))  # noqa: RUF071
+        ids = speller.phonemes.encode(listed[nearest], bos=True)
+        return ids[len(said) : len(said) + length]
+
+    return draft
