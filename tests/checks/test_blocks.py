@@ -423,7 +423,7 @@ class GroupNorm(nn.GroupNorm):
         ),
         (NORM, reference.layer_norm, "checks.blocks.layer_norm"),
         (FEED, package.FeedForward, "layers.FeedForward"),
-        (ENCODER, package.EncoderLayer, "layers.EncoderLayer"),
+        (ENCODER, package.EncoderLayer, "layers.Block"),  # which it is, with nothing added
         (ENCODER, of_block, "layers.Block"),
         (ENCODER, of_torch(nn.TransformerEncoderLayer), "nn.TransformerEncoderLayer"),
         (DECODER, package.DecoderLayer, "layers.DecoderLayer"),
