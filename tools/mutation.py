@@ -103,8 +103,9 @@ def make_copy(modules: Sequence[str]) -> None:
         "only_mutate": [f"transformer_ref/{module}.py" for module in modules],
         "also_copy": [path.name for path in sorted(COPY.iterdir()) if path.name != ".mutation"],
         # torch.compile cannot look through the switch that mutmut puts into each function.
-        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-m", "not slow and not weekly"]
-        + ["-k", "not compile"],
+        "pytest_add_cli_args": [
+            *("-p", "no:cacheprovider", "-m", "not slow and not weekly", "-k", "not compile")
+        ],
         "pytest_add_cli_args_test_selection": tests,
     }
     lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
