@@ -130,6 +130,14 @@ def test_there_is_a_favicon(name: str) -> None:
 
 @pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("name", WRITTEN)
+def test_every_column_of_a_table_has_a_head(name: str) -> None:
+    # axe says so too, but only behind all other stages.
+    heads = parse(SITE / name).select("thead th")
+    assert [head for head in heads if not head.get_text(strip=True)] == []
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("name", WRITTEN)
 def test_no_id_of_a_schematic_stands_twice(name: str) -> None:
     names = [str(tag["id"]) for tag in parse(SITE / name).find_all(id=True)]
     drawn = [str(tag["id"]) for tag in parse(SITE / name).select("svg.drawing [id]")]
