@@ -106,8 +106,9 @@ def test_a_gpt2_generates_the_same_text(device):
     assert torch.equal(generate(GPT.from_gpt2(theirs), ids, 12), expected)
 
 
-def test_the_dtype_of_a_gpt2_stays():
+def test_the_dtype_and_the_device_of_a_gpt2_stay():
     assert GPT.from_gpt2(random_gpt2().double()).embedding.weight.dtype == torch.float64
+    assert GPT.from_gpt2(random_gpt2().to("meta")).embedding.weight.device.type == "meta"
 
 
 @pytest.mark.parametrize(
@@ -277,6 +278,47 @@ def test_bad_ids_are_named(ids, message):
         random_gpt(0)(ids)
 
 
+def test_ids_that_are_not_checked_are_looked_up_as_they_are():
+    with pytest.raises(IndexError):
+        random_gpt(0)(torch.tensor([[17]]), check_ids=False)
+
+
+def test_the_first_weights_and_the_dropout_are_those_of_gpt2():
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(vocab_size=500, d_model=48, dropout=0.3, tie_weights=False))
+    for table in (model.embedding.weight, model.output_proj.weight):
+        assert table.std().item() == pytest.approx(0.02, rel=0.05)
+    rates = {layer.p for layer in model.modules() if isinstance(layer, torch.nn.Dropout)}
+    assert rates == {0.3}
+
+
+@pytest.mark.parametrize(
+    ("choice", "read"),
+    [({}, [3, 1, 1, 1]), ({"use_cache": False}, [3, 4, 5, 6])],
+)
+def test_a_cache_spares_the_tokens_that_were_read(choice, read, monkeypatch):
+    model, seen = random_gpt(0), []
+    forward = GPT.forward
+
+    def watched(self, ids, cache=None, *, check_ids=True):
+        seen.append((ids.shape[1], check_ids))
+        return forward(self, ids, cache, check_ids=check_ids)
+
+    monkeypatch.setattr(GPT, "forward", watched)
+    generate(model, prompts(), 4, **choice)
+    # What a model has said itself is in its vocabulary: nothing waits to see that.
+    assert seen == [(length, False) for length in read]
+
+
+def test_a_text_may_fill_all_the_room():
+    assert generate(random_gpt(0), prompts(), 21).shape == (4, 24)
+
+
+def test_a_cache_of_another_model_is_refused():
+    with pytest.raises(ValueError, match="cache must have num_layers = 2 like the model, got 3"):
+        random_gpt(0)(prompts(), KVCache(3))
+
+
 def test_a_cache_of_another_batch_is_refused():
     model, cache = random_gpt(0), KVCache(CONFIG.num_layers)
     model(prompts(), cache)
@@ -295,6 +337,8 @@ def test_a_cache_of_another_batch_is_refused():
         ({"temperature": 1.0, "top_k": 0}, "top_k must be an integer of at least 1, got 0"),
         ({"temperature": 1.0, "top_p": 2.0}, r"top_p must lie in \(0, 1\], got 2\.0"),
         ({"ids": torch.tensor([3])}, r"ids must have shape \(batch, length\)"),
+        ({"ids": torch.tensor([[17]])}, r"ids must lie in 0\.\.16"),
+        ({"ids": torch.tensor([[3]], device="meta")}, "ids must be on cpu"),
     ],
 )
 def test_bad_arguments_of_generate_are_named(arguments, message):
