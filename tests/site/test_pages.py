@@ -18,28 +18,24 @@ PAGES = sorted(
     for path in SITE.rglob("*.html")
     if "_static" not in path.parts and path != SITE / "index.html"
 ) or ["book/index.html"]
-# The listings of the package's source differ in nothing but their text: one is looked at in every
-# way, and the others once.
+# The listings of the package's source differ in nothing but their text, and an exercise is what its
+# solution's page shows too: one of each kind is looked at in every way, the others once a week.
+SHOWN_ELSEWHERE = ("_modules/", "exercises/")
 LISTINGS = {name for name in PAGES if name.startswith("_modules/transformer_ref/")}
 LISTINGS.discard("_modules/transformer_ref/attention.html")
 
 
-def together(name: str):
-    """Return a test's page, which the process visits that has visited it before."""
-    return pytest.param(name, marks=pytest.mark.xdist_group(name))
-
-
-def how(name: str, mode: str):
-    """Return a page and a way of looking at it; some are looked at once a week only."""
-    weekly = mode == "desktop-dark" and is_alike(name)
+def look(name: str, *mode: str):
+    """Return a page, with a way of looking at it if one is given, for one process to visit."""
+    weekly = is_alike(name) and ("desktop-dark" in mode or name.startswith(SHOWN_ELSEWHERE))
     marks = [pytest.mark.weekly] if weekly else []
-    return pytest.param(name, mode, marks=[pytest.mark.xdist_group(name), *marks])
+    return pytest.param(name, *mode, marks=[pytest.mark.xdist_group(name), *marks])
 
 
 LOOKS = [
-    how(name, mode) for name in PAGES for mode in MODES if mode == "phone" or name not in LISTINGS
+    look(name, mode) for name in PAGES for mode in MODES if mode == "phone" or name not in LISTINGS
 ]
-EVERY_PAGE = pytest.mark.parametrize("name", [together(n) for n in PAGES if n not in LISTINGS])
+EVERY_PAGE = pytest.mark.parametrize("name", [look(n) for n in PAGES if n not in LISTINGS])
 EVERY_LOOK = pytest.mark.parametrize(("name", "mode"), LOOKS)
 
 # Lines on the console that are known and harmless, with their reason. None is left.
