@@ -42,7 +42,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     },
     "decoding": ("decoding", "gpt", "errors"),
     "cache": ("cache", "decoding", "gpt", "errors"),
-    "layers": ("layers", "cache", "model", "parity", "errors"),
+    "layers": ("layers", "cache", "model", "decoding", "gpt", "parity", "errors"),
     "model": ("model", "cache", "decoding", "parity", "errors"),
     "gpt": ("gpt", "cache", "errors"),
 }
