@@ -2,8 +2,8 @@
 
 It names the execution cache after the package, switches on the repository's buttons when there is
 a repository, folds the answers in solutions, puts a download link on exercises, loads the scripts
-of figures that move where they stand, keeps printed lines and signatures whole, and refuses figures
-without alt text and modules without an API page.
+of moving figures and MathJax where they are needed, keeps printed lines and signatures whole, and
+refuses figures without alt text and modules without an API page.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from sphinx.util import logging
 
 import transformer_ref
 from tools.book_execution import execute_ahead
+from tools.course_zip import NAME
 from tools.inputs import execution_cache
 
 LOGGER = logging.getLogger(__name__)
@@ -33,8 +34,9 @@ COLAB = "https://colab.research.google.com"
 EXERCISE_NOTE = """
 :::{{admonition}} This page only shows the exercise
 :class: tip
-To solve it, run `make lab` in your copy of the repository,
-or {{download}}`download the notebook </{docname}.ipynb>`.
+To solve it, <a href="../../{archive}" download>download the course</a>, unpack it,
+and run `make lab` in its folder;
+or {{download}}`download the notebook </{docname}.ipynb>` alone.
 The page [](/book/students.md) says how to work with it.
 :::
 """
@@ -77,7 +79,9 @@ def prepare_notebook(app: Sphinx, docname: str, source: list[str]) -> None:
         return
     notebook = json.loads(source[0])
     title = next(cell for cell in notebook["cells"] if cell["cell_type"] == "markdown")
-    note = SOLUTION_NOTE if folder == "solutions" else EXERCISE_NOTE.format(docname=docname)
+    note = EXERCISE_NOTE.format(docname=docname, archive=NAME)
+    if folder == "solutions":
+        note = SOLUTION_NOTE
     title["source"] = "".join(title["source"]) + "\n" + note
     if folder == "solutions":
         # The release has the same title; in the table of contents the two must differ.
@@ -205,6 +209,30 @@ def clean_page(
         context["metatags"] = re.sub(r'<meta property="og:url"[^>]*>\n?', "", metatags)
 
 
+def lighten_page(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Load MathJax only where there are formulas, and say how large each picture is.
+
+    Jupyter Book loads MathJax on every page. What a notebook drew has its size as a style alone,
+    which does not keep its place free while it is loaded.
+    """
+    body = context.get("body", "")
+    if 'class="math' not in body:
+        context["script_files"] = [
+            script
+            for script in context["script_files"]
+            if "mathjax" not in str(script.filename or script.attributes.get("body")).lower()
+        ]
+    size = r'style="width: ([\d.]+)px; height: ([\d.]+)px;"'
+    context["body"] = re.sub(f"(<img [^>]*){size}", sized, body)
+
+
+def sized(image: re.Match[str]) -> str:
+    """Return an image with its size as attributes, in whole pixels."""
+    return f'{image[1]}width="{round(float(image[2]))}" height="{round(float(image[3]))}"'
+
+
 def is_thebe_script(script: Any) -> bool:
     """Say whether a script belongs to sphinx-thebe, by its name or by what it declares."""
     body = script.attributes.get("body") or ""
@@ -226,5 +254,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", load_figures)
     # After the themes and OpenGraph (priority 500 and 501) have filled the page's context.
     app.connect("html-page-context", clean_page, priority=900)
+    app.connect("html-page-context", lighten_page, priority=900)
     version = Path(__file__).stat().st_mtime_ns
     return {"version": str(version), "parallel_read_safe": True, "parallel_write_safe": True}

@@ -25,6 +25,7 @@ SITE_INPUTS = (
     "tools/book_execution.py",
     "tools/book_extension.py",
     "tools/build_book.py",
+    "tools/course_zip.py",
     "tools/inputs.py",
 )
 

@@ -1,11 +1,12 @@
 // What the stock theme leaves out for people who use a keyboard or a screen reader.
 
 // Wide code, tables and formulas scroll in their own box, and a keyboard reaches a box only by a tab stop.
+// A formula within a line has no box.
 const SCROLLING_BOXES = [
   "pre",
   ".output",
   ".pst-scrollable-table-container",
-  "mjx-container",
+  "mjx-container[display]",
   ".drawing-box",
   "dt.sig",
 ].map((box) => `.bd-article ${box}`).join(", ");

@@ -84,6 +84,29 @@ def test_the_first_tab_stop_skips_to_the_content(tab: Page, address: str) -> Non
     expect(skip).to_be_in_viewport()
 
 
+def test_it_skips_the_buttons_above_the_article(tab: Page, address: str) -> None:
+    tab.goto(f"{address}/book/conventions.html")
+    for key in ("Tab", "Enter", "Tab"):
+        tab.keyboard.press(key)
+    assert tab.evaluate("document.activeElement.closest('.bd-article') !== null")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_formula_is_a_tab_stop_only_where_it_scrolls(tab: Page, address: str, width: int) -> None:
+    size = tab.viewport_size
+    assert size is not None
+    tab.set_viewport_size({"width": width, "height": 900})
+    tab.goto(f"{address}/book/closer/attention.html")
+    tab.evaluate("window.MathJax.startup.promise.then(() => new Promise(requestAnimationFrame))")
+    formulas = tab.locator(".bd-article mjx-container")
+    stops = tab.locator(".bd-article mjx-container[tabindex]")
+    seen = formulas.count()
+    overflow = stops.evaluate_all("(all) => all.map((e) => getComputedStyle(e).overflowX)")
+    tab.set_viewport_size(size)
+    assert seen > 20
+    assert set(overflow) <= {"auto"}
+
+
 def test_colours_can_be_chosen(tab: Page, address: str) -> None:
     tab.goto(f"{address}/book/conventions.html")
     root = tab.locator("html")
