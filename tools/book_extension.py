@@ -2,8 +2,8 @@
 
 It names the execution cache after the package, switches on the repository's buttons when there is
 a repository, folds the answers in solutions, puts a download link on exercises, loads the scripts
-of moving figures and MathJax where they are needed, keeps printed lines and signatures whole, and
-refuses figures without alt text and modules without an API page.
+of moving figures and MathJax where they are needed, leads searches to chapters, keeps printed lines
+and signatures whole, and refuses figures without alt text and modules without an API page.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from docutils import nodes
 from myst_nb.core import render
 from nbformat import NotebookNode
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
@@ -104,6 +105,14 @@ def fold_answer(cell: dict[str, Any]) -> None:
     else:
         text = "".join(cell["source"])
         cell["source"] = f"::::::{{dropdown}} Show the answer\n{text}\n::::::"
+
+
+def lead_to_chapter(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Let a search for some words find the page that _config.yml names for them."""
+    words = app.config.search_words.get(docname, [])
+    entries = [("single", word, "", "main", None) for word in words]
+    if entries:
+        doctree += addnodes.index(entries=entries)
 
 
 def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -244,12 +253,14 @@ def setup(app: Sphinx) -> dict[str, Any]:
     myst_nb: Any = render  # there is no option for this
     merge = myst_nb.coalesce_streams
     myst_nb.coalesce_streams = lambda outputs: merge(join_streams(outputs))
+    app.add_config_value("search_words", {}, "env", [dict])
     app.connect("config-inited", name_execution_cache)
     app.connect("config-inited", switch_repository_links)
     app.connect("env-before-read-docs", execute_ahead)
     app.connect("source-read", prepare_notebook)
     app.connect("autodoc-process-signature", readable_defaults)
     app.connect("doctree-resolved", require_alt_text)
+    app.connect("doctree-resolved", lead_to_chapter)
     app.connect("env-check-consistency", require_api_pages)
     app.connect("html-page-context", load_figures)
     # After the themes and OpenGraph (priority 500 and 501) have filled the page's context.
