@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from playwright.sync_api import Page, expect
 
 from tools.build_book import ROOT, SITE
@@ -34,6 +35,28 @@ def test_search_finds_softmax(tab: Page, address: str) -> None:
     # Results are shown one after the other, so the one that is wanted is waited for.
     chapter = tab.locator('#search-results a[href*="book/attention.html"]')
     expect(chapter.first).to_be_visible(timeout=15_000)
+
+
+def test_the_sidebar_numbers_chapters_and_nothing_else(tab: Page, address: str) -> None:
+    tab.goto(f"{address}/book/index.html")
+    links = tab.locator(".bd-docs-nav a").evaluate_all(
+        """(all) => all.filter((a) => getComputedStyle(a, "::before").content.includes("counter"))
+          .map((a) => a.getAttribute("href"))"""
+    )
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
+    (chapters,) = [part["chapters"] for part in contents if part["caption"] == "Chapters"]
+    assert links == [f"{Path(page['file']).name}.html" for page in chapters]
+
+
+def test_what_is_searched_for_stands_beside_the_icon(tab: Page, address: str) -> None:
+    tab.goto(f"{address}/search.html?q=softmax")
+    field = tab.locator(".bd-article-container .bd-search")
+    icon = field.locator(".fa-magnifying-glass").bounding_box()
+    start = field.locator("input").evaluate(
+        "(e) => e.getBoundingClientRect().x + parseFloat(getComputedStyle(e).paddingLeft)"
+    )
+    assert icon is not None
+    assert icon["x"] + icon["width"] < start
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
