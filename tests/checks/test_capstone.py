@@ -32,11 +32,11 @@ from transformer_ref.checks.capstone import (
     should_train,
 )
 from transformer_ref.checks.capstone.predictions import (
-    PredictionsError,
     read_gold,
     read_predictions,
     write_predictions,
 )
+from transformer_ref.checks.capstone.reading import HandedInError
 from transformer_ref.data import PHONEMES, load_cmudict
 from transformer_ref.metrics import phoneme_error_rate, word_error_rate
 
@@ -65,7 +65,7 @@ def gold_file(tmp_path: Path) -> Path:
 
 
 def problems_of(file: Path, words: Sequence[str] = WORDS) -> list[str]:
-    with pytest.raises(PredictionsError) as caught:
+    with pytest.raises(HandedInError) as caught:
         read_predictions(file, words)
     return [str(problem) for problem in caught.value.problems]
 
@@ -214,7 +214,7 @@ def test_a_file_that_may_not_be_read_is_named(file: Path) -> None:
 def test_all_problems_at_once_ten_of_them_and_a_count(file: Path) -> None:
     lines = [f"two{i},T" for i in range(30)] + ["two,oo", "abel"]
     file.write_text("word,phones\n" + "\n".join(lines))
-    with pytest.raises(PredictionsError) as caught:
+    with pytest.raises(HandedInError) as caught:
         read_predictions(file, WORDS)
     assert len(caught.value.problems) == 34
     first, *shown, rest = str(caught.value).split("\n  ")
@@ -237,7 +237,7 @@ def test_noise_never_ends_in_a_traceback(file: Path) -> None:
     for _ in range(500):
         text = "".join(draw.choice(pieces) for _ in range(draw.randint(0, 12)))
         file.write_bytes(text.encode() + bytes(draw.choices(range(256), k=draw.randint(0, 2))))
-        with contextlib.suppress(PredictionsError):
+        with contextlib.suppress(HandedInError):
             assert read_predictions(file, WORDS)
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformer_ref.checks.capstone.notebook import load_gold
-from transformer_ref.checks.capstone.predictions import PredictionsError, read_predictions
+from transformer_ref.checks.capstone.predictions import read_predictions
+from transformer_ref.checks.capstone.reading import HandedInError
 from transformer_ref.checks.capstone.scoring import FILE, TOO_GOOD, score_predictions
 from transformer_ref.data import Entry
 from transformer_ref.files import write_text
@@ -76,7 +77,7 @@ def judge_all(files: Sequence[tuple[str, Path]], gold: Sequence[Entry]) -> Itera
             continue
         try:
             score = score_predictions(read_predictions(path, words), gold)
-        except PredictionsError as error:
+        except HandedInError as error:
             yield Row(student, problem="; ".join(str(error).split("\n  ")))
             continue
         first = seen.setdefault(tuple(answer.said for answer in score.answers), student)

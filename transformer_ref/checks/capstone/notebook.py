@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from transformer_ref.checks.capstone.predictions import (
-    PredictionsError,
-    read_gold,
-    read_predictions,
-)
+from transformer_ref.checks.capstone.predictions import read_gold, read_predictions
+from transformer_ref.checks.capstone.reading import HandedInError
 from transformer_ref.checks.capstone.scoring import (
     FILE,
     POINTS,
@@ -67,7 +64,7 @@ def check_predictions(
     entries = load_gold(gold)
     try:
         score = score_predictions(read_predictions(path, [word for word, _ in entries]), entries)
-    except PredictionsError as error:
+    except HandedInError as error:
         print(f"{error}\nPoints: 0 of {worth:g}")
         return 0.0
     earned = round(worth * score.points / POINTS, 4)
@@ -85,6 +82,6 @@ def load_gold(path: str | Path | None = None) -> list[Entry]:
         The words.
 
     Raises:
-        PredictionsError: if the file cannot be read; it is a ValueError.
+        HandedInError: if the file cannot be read; it is a ValueError.
     """
     return load_cmudict("test") if path is None else read_gold(path)
