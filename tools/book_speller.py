@@ -30,8 +30,9 @@ WEIGHTS = "_static/speller/weights.js"
 # Besides the figure's own script, which tools/book_extension.py loads.
 SCRIPTS = ("pictures.js", "tour.js")
 HEAD = """\
-// The trained speller as book/assets/speller/model.js reads it: settings, tokens, the shape of each tensor, and all
-// numbers in that order as float16 in base64. Made by tools/book_speller.py from the checkpoint of the package.
+// The trained speller as book/assets/speller/model.js reads it: settings, tokens, the shape of each
+// tensor, and all numbers in that order as float16 in base64.
+// Made by tools/book_speller.py from the checkpoint of the package.
 """
 FAINTEST = 0.03  # a smaller weight is not drawn in the still picture
 
@@ -126,13 +127,16 @@ def still_html(speller: Speller, word: str) -> str:
     weights = torch.stack(layers).mean(dim=(0, 1))[:-1]  # over layers and heads; not of the end
     tokens = tokens[:-1]
     most = [word[place] for place in weights.argmax(dim=-1).tolist()]
-    looks = ", ".join(f"{token} mostly {letter}" for token, letter in zip(tokens, most, strict=True))
+    looks = ", ".join(
+        f"{token} mostly {letter}" for token, letter in zip(tokens, most, strict=True)
+    )
     said = f"The model says {' '.join(tokens)} for {word}, and reads for {looks}."
-    alt = f"Curves from the phonemes {' '.join(tokens)} to the letters of {word}, as wide as the attention weights."
+    ends = f"the phonemes {' '.join(tokens)} to the letters of {word}"
+    alt = f"Curves from {ends}, as wide as the attention weights."
     svg = inline_svg(still(word, tokens, weights.tolist()).svg(), alt)
     return (
         f'<div class="moving-fallback"><div class="drawing-box">{svg}</div>\n'
-        f"<p>{said} With JavaScript, this is a figure in which you type a word of your own.</p></div>"
+        f"<p>{said} With JavaScript, you type a word of your own here.</p></div>"
     )
 
 

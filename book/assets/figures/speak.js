@@ -84,7 +84,7 @@
   function makeLook(parent, { layers, heads }) {
     const box = part(parent, "look", "Where it looks: tap a letter to hide it from the decoder");
     const controls = make(box, "div", { className: "moving-controls" });
-    const numbered = (count) => [["mean", "mean of all"], ...Array.from({ length: count }, (_, i) => [i, i + 1])];
+    const numbered = (count) => [["mean", "mean of all"], ...Array.from({ length: count }, (_, i) => [i + 1, i + 1])];
     const layer = makeSelect(controls, "layer", "Decoder layer", numbered(layers));
     const head = makeSelect(controls, "head", "Head", numbered(heads));
     const place = make(box, "div", { className: "speak-ribbons" });
@@ -149,8 +149,8 @@
 
     build(sizes) {
       Object.assign(this, makeForm(this.box));
-      [this.back, this.next, this.play, this.reset] = makePlayer(this.box);
       Object.assign(this, makeLook(this.box, sizes));
+      [this.back, this.next, this.play, this.reset] = makePlayer(this.box);
       this.lines = makeWords(this.box);
       const pair = make(this.box, "div", { className: "speak-pair" });
       this.bars = pictures.makeBars(part(pair, "next", "The five most probable: press one to go on from it"), (id) => this.force(id));
@@ -294,12 +294,12 @@
       this.go(step + 1);
     }
 
-    undo() {
-      if (!this.isChanged()) return this.go(1);
-      return this.change(() => {
-        for (const each of [this.hidden, this.off, this.forced]) each.clear();
-        this.at = 1;
-      });
+    // The letters, the heads and the model's own phonemes come back; then to the first step.
+    async undo() {
+      if (this.isChanged()) {
+        await this.change(() => [this.hidden, this.off, this.forced].forEach((each) => each.clear()));
+      }
+      this.go(1);
     }
 
     // Greedy and beam search of the word with what is hidden and off; what was forced does not count here.
@@ -350,7 +350,7 @@
     }
 
     view() {
-      const chosen = (select) => (select.value === "mean" ? "mean" : Number(select.value));
+      const chosen = (select) => (select.value === "mean" ? "mean" : Number(select.value) - 1);
       const { word, phonemes, steps, at, hidden, off, forced, plain } = this;
       return { word, phonemes, steps, at, hidden, off, forced, plain, layer: chosen(this.layer), head: chosen(this.head) };
     }

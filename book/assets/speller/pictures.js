@@ -57,15 +57,15 @@ window.speller.pictures = (() => {
 
   // ---- ribbons from phonemes to letters ---------------------------------------------------------
 
-  function spread(width, count, most) {
-    const space = Math.min(most, (width - 4) / count);
+  function spread(width, count, most, margin = 4) {
+    const space = Math.min(most, (width - margin) / count);
     return { space, at: (place) => width / 2 + (place - (count - 1) / 2) * space };
   }
 
   // Letters are buttons of HTML below this picture, so that a finger and a keyboard reach them.
   function drawRibbons(svg, view) {
     const width = Math.max(240, svg.parentElement.clientWidth);
-    const { space, at: x } = spread(width, view.steps.length, 64);
+    const { space, at: x } = spread(width, view.steps.length, 64, 26);
     const crowded = space < 30; // then every second phoneme stands lower
     const [top, bottom] = [crowded ? 56 : 26, crowded ? 190 : 170];
     svg.replaceChildren();
@@ -105,6 +105,8 @@ window.speller.pictures = (() => {
     buttons.forEach((button, place) => {
       const [letter, share] = button.children;
       button.style.width = `${space}px`;
+      letter.style.fontSize = `${Math.min(18, Math.max(11, 0.9 * space))}px`;
+      letter.classList.toggle("speak-narrow", space < 15);
       letter.style.setProperty("--share", weights[place]);
       share.textContent = weights[place] < 0.05 || space < 26 ? "" : percent(weights[place]);
       button.setAttribute("aria-pressed", String(view.hidden.has(place)));
@@ -165,11 +167,10 @@ window.speller.pictures = (() => {
     box.replaceChildren();
     const { lens } = view.steps[view.at - 1];
     const rows = lens.map((logits, layer) => {
-      const last = layer === lens.length - 1;
-      const words = likeliest(logits, 3).map(({ id, probability }) => `${name(view, id)} ${probability.toFixed(2)}`);
-      return [`${layer + 1}${last ? ", the model" : ""}`, ...words];
+      const words = likeliest(logits, 2).map(({ id, probability }) => `${name(view, id)} ${probability.toFixed(2)}`);
+      return [layer === lens.length - 1 ? `${layer + 1}: the model` : layer + 1, ...words];
     });
-    table(box, `Phoneme ${view.at}: what each layer would say`, ["After layer", "first", "second", "third"], rows);
+    table(box, `What each layer would say at step ${view.at}`, ["layer", "first", "second"], rows);
   }
 
   // The heat map: a row for each phoneme, a column for each letter, the darker, the larger the weight.
@@ -183,9 +184,15 @@ window.speller.pictures = (() => {
 
   // ---- greedy and beam --------------------------------------------------------------------------
 
+  // Its last tokens: the others stand in the rows above.
+  function beginning(view, ids) {
+    const names = ids.map((id) => name(view, id));
+    return names.length > 4 ? `\u2026 ${names.slice(-4).join(" ")}` : names.join(" ");
+  }
+
   function showBeams(box, view, { greedy, best, columns, size }) {
     box.replaceChildren();
-    const sum = (beginning) => number(beginning.sum, 2);
+    const sum = (one) => number(one.sum, 2);
     const [first] = best;
     const same = first.ids.join() === greedy.at(-1).ids.join();
     const verdict = same
@@ -193,9 +200,9 @@ window.speller.pictures = (() => {
       : `The beam finds an answer that the model takes to be ${Math.exp(first.sum - greedy.at(-1).sum).toFixed(1)} times as probable.`;
     make(box, "p", { className: "speak-verdict", textContent: `Greedy: ${say(view, greedy.at(-1).ids.slice(1))}, log-probability ${sum(greedy.at(-1))}. Beam of ${size}: ${say(view, first.ids.slice(1))}, ${sum(first)}. ${verdict}` });
     const heads = ["Step", "greedy", ...columns[0].map((_, place) => `beam, no. ${place + 1}`)];
-    const cell = (one) => `${one.ids.slice(1).map((id) => name(view, id)).join(" ")} ${sum(one)}`;
+    const cell = (one) => `${beginning(view, one.ids.slice(1))} ${sum(one)}`;
     const rows = columns.map((kept, step) => [step + 1, greedy[step] ? cell(greedy[step]) : "", ...kept.map(cell)]);
-    table(box, "What is kept at each step, with the sum of its log-probabilities", heads, rows).forEach((cells, step) => {
+    table(box, "What is kept at each step, with the sum of its log-probabilities; in bold what greedy search has", heads, rows).forEach((cells, step) => {
       columns[step].forEach((one, place) => {
         cells[place + 1].classList.toggle("speak-same", one.ids.join() === greedy[step]?.ids.join());
       });
@@ -206,7 +213,7 @@ window.speller.pictures = (() => {
 
   function describe(view) {
     const step = view.steps[view.at - 1];
-    const before = say(view, view.steps.slice(0, view.at - 1).map(({ id }) => id));
+    const before = view.at === 1 ? "the begin token" : say(view, view.steps.slice(0, view.at - 1).map(({ id }) => id));
     const [own] = likeliest(step.lens.at(-1), 1);
     const chance = softmax(step.lens.at(-1))[step.id].toFixed(2);
     const forced = own.id === step.id ? "" : ` You chose it; the model would have said ${name(view, own.id)}.`;

@@ -27,7 +27,7 @@
     },
     {
       part: "look",
-      state: { word: "knight", at: 1, layer: 0 },
+      state: { word: "knight", at: 1, layer: 1 },
       title: "One layer at a time",
       text: "Here is layer 1 alone. All its heads look at k, with more than nine tenths of their attention. Does the model need the k?",
     },
