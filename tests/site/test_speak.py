@@ -13,6 +13,7 @@ import json
 import random
 import re
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.site.conftest import run_axe
 from tools.book_speller import WEIGHTS, spoken_steps, weights_script
 from transformer_ref.applications.g2p import Speller, load_g2p
 from transformer_ref.data import load_cmudict
@@ -511,9 +513,24 @@ def test_the_prompts_are_right_about_the_model(figure: Locator, speller: Speller
         expect(figure.locator(".moving-words")).to_contain_text(
             f"{data['word']} is over: {data['says']}."
         )
+    train = dict(load_cmudict("train"))
     assert "www" not in listed
-    assert "chaos" in dict(load_cmudict("train"))
-    assert "though" in dict(load_cmudict("train"))
+    assert {"chaos", "though", "colonel", "ibm", "fbi"} <= set(train)
+    assert max(map(len, train)) == 22
+
+
+@pytest.mark.weekly
+@torch.inference_mode()
+def test_a_head_less_changes_as_many_words_as_the_tour_says(speller: Speller) -> None:
+    words = [word for word, _ in load_cmudict("dev")[:600]]
+    before, size = speller.pronounce_all(words), 32
+    for layer, head in itertools.product(range(3), range(4)):
+        model: Any = copy.deepcopy(speller.model)
+        out_proj = model.decoder.layers[layer].cross_attention.out_proj
+        out_proj.weight[:, head * size : (head + 1) * size] = 0.0
+        after = Speller(model, speller.device).pronounce_all(words)
+        share = sum(old != new for old, new in zip(before, after, strict=True)) / len(words)
+        assert 0.035 < share < 0.095, (layer, head)
 
 
 @pytest.mark.browser
@@ -528,6 +545,30 @@ def test_without_javascript_there_are_a_picture_and_a_summary(
     expect(still).to_contain_text("The model says N AY T for knight")
     expect(page.locator("button.speak-try").first).to_be_hidden()
     context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_axe_finds_nothing_when_all_is_open(browser: Browser, address: str, colours: Any) -> None:
+    """A page's own test looks at it as it opens; here are a card, both folds and each state."""
+    page = browser.new_page(reduced_motion="reduce", color_scheme=colours)
+    page.goto(f"{address}/{PAGE}")
+    figure = page.locator("figure.moving-figure")
+    speak(figure, "chaos")
+    figure.get_by_text("The numbers, as a heat map").click()
+    figure.get_by_role("button", name="Take the tour").click()
+    tour = figure.get_by_role("group", name="Guided tour")
+    for _ in range(9):
+        tour.get_by_role("button", name="Next").click()
+    expect(figure.locator(".speak-verdict")).to_contain_text("AH T AE CH")
+    figure.get_by_role("button", name="Hide letter 1, a").click()
+    figure.get_by_role("button", name="Head 1.2").click()
+    expect(figure.locator(".moving-words")).to_contain_text("head 1.2 off; without")
+    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    mode = "desktop-dark" if colours == "dark" else "desktop-light"
+    violations = run_axe(page, axe, mode, contrast=True)
+    page.close()
+    assert violations == []
 
 
 @pytest.mark.browser

@@ -178,7 +178,7 @@ window.speller.pictures = (() => {
     box.replaceChildren();
     const steps = view.steps.slice(0, view.at);
     const rows = steps.map((step) => [name(view, step.id), ...look(view, step).map((weight) => weight.toFixed(2))]);
-    const cells = table(box, `Attention weights, ${whose(view)}; each row sums to 1`, ["", ...view.word], rows);
+    const cells = table(box, `Attention weights, ${whose(view)}; each row sums to 1`, ["phoneme", ...view.word], rows);
     cells.flat().forEach((cell) => cell.style.setProperty("--share", cell.textContent));
   }
 

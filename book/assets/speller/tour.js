@@ -59,7 +59,7 @@
       part: "heads",
       state: { word: "chaos", off: ["3.4"] },
       title: "Switch a head off",
-      text: "Without head 3.4, the same word comes out right: K EY AA S. This is one word. For most words, one head more or less changes nothing.",
+      text: "Without head 3.4, the same word comes out right: K EY AA S. This is one word: of the first 600 words of the dev data, one head less changes between 4 and 9 in a hundred.",
     },
     {
       part: "beam",
