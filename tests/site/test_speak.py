@@ -405,6 +405,19 @@ def test_a_script_that_does_not_come_is_told_and_asked_again(
 
 
 @pytest.mark.browser
+def test_what_is_done_while_the_model_comes_is_not_lost(browser: Browser, address: str) -> None:
+    page = browser.new_page(reduced_motion="reduce")
+    page.route("**/weights.js", lambda route: (page.wait_for_timeout(300), route.continue_()))
+    page.goto(f"{address}/{PAGE}")
+    figure = page.locator("figure.moving-figure")
+    for place in (1, 2):
+        figure.locator(f".speak-letters button:nth-child({place})").click()
+    expect(figure.get_by_role("status")).to_contain_text("Loading the model")
+    expect(figure.locator(".moving-words")).to_contain_text("k (letter 1) hidden, n (letter 2)")
+    page.close()
+
+
+@pytest.mark.browser
 def test_phonemes_come_one_by_one_and_all_at_once_for_less_motion(
     browser: Browser, address: str, figure: Locator
 ) -> None:
@@ -541,6 +554,7 @@ def test_without_javascript_there_are_a_picture_and_a_summary(
     page = context.new_page()
     page.goto(f"{address}/{PAGE}")
     still = page.locator(".moving-fallback")
+    expect(still.locator("svg.drawing")).to_be_visible()
     expect(still.locator("svg.drawing")).to_have_attribute("aria-label", re.compile("N AY T"))
     expect(still).to_contain_text("The model says N AY T for knight")
     expect(page.locator("button.speak-try").first).to_be_hidden()

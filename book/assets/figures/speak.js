@@ -133,8 +133,7 @@
       this.box.className = "speak";
       const { cross } = data.steps[0];
       this.build({ layers: cross.length, heads: cross[0].length });
-      this.first = data;
-      this.asked = 0; // so that an answer that comes late does not replace a newer one
+      this.asked = 0; // words so far: what was meant for an earlier word and comes late is left out
       figure.querySelector(".moving-fallback").replaceWith(this.box);
       this.forget(data.word, data.phonemes);
       this.take(data.steps);
@@ -193,6 +192,7 @@
     forget(word, phonemes) {
       Object.assign(this, { word, phonemes, hidden: new Set(), off: new Set(), forced: new Map() });
       this.input.value = word;
+      this.input.setAttribute("aria-invalid", "false");
       this.letters.replaceChildren();
       this.tiles = [...word].map((letter, place) => {
         const tile = make(this.letters, "button", { type: "button" });
@@ -219,9 +219,8 @@
       return { hidden: this.hidden, off, forced: this.forced, maxLength: MOST_TOKENS };
     }
 
-    // Calls `work` with the model once it is there, unless something newer was asked meanwhile; says whether it did.
+    // Calls `work` with the model once it is there, unless another word was asked for meanwhile; says whether it did.
     async withModel(work) {
-      this.asked += 1;
       const mine = this.asked;
       if (!window.speller.Model) this.tell("Loading the model, 3.7 MB ...");
       try {
@@ -238,18 +237,19 @@
 
     async speak(typed) {
       const [word, wrong] = readWord(typed);
-      this.input.setAttribute("aria-invalid", String(Boolean(wrong)));
-      if (wrong) {
-        this.asked += 1;
-        this.tell(wrong);
+      if (!wrong) {
+        if (await this.set({ word })) this.animate();
         return;
       }
-      if (await this.set({ word })) this.animate();
+      this.asked += 1;
+      this.input.setAttribute("aria-invalid", "true");
+      this.tell(wrong);
     }
 
     // Says a word with letters hidden, heads off or tokens forced, and shows one step, or the last one.
     set({ word, hide = [], off = [], force = [], at = Infinity, layer = "mean", head = "mean" }) {
       this.stop();
+      this.asked += 1;
       return this.withModel((model) => {
         this.forget(word, model.phonemes);
         this.take(model.greedy(word, { maxLength: MOST_TOKENS }));
@@ -273,7 +273,9 @@
     // Changes what the decoder may use, and lets it speak again.
     async change(edit) {
       this.stop();
+      const { word } = this;
       await this.withModel((model) => {
+        if (word !== this.word) return; // it was meant for the word before
         const complete = this.at === this.steps.length;
         edit();
         this.take(model.greedy(this.word, this.options()));
