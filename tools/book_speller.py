@@ -128,9 +128,9 @@ def still_html(speller: Speller, word: str) -> str:
     tokens = tokens[:-1]
     most = [word[place] for place in weights.argmax(dim=-1).tolist()]
     looks = ", ".join(
-        f"{token} mostly {letter}" for token, letter in zip(tokens, most, strict=True)
+        f"at {letter} for {token}" for token, letter in zip(tokens, most, strict=True)
     )
-    said = f"The model says {' '.join(tokens)} for {word}, and reads for {looks}."
+    said = f"The model says {' '.join(tokens)} for {word}. It looks mostly {looks}."
     ends = f"the phonemes {' '.join(tokens)} to the letters of {word}"
     alt = f"Curves from {ends}, as wide as the attention weights."
     svg = inline_svg(still(word, tokens, weights.tolist()).svg(), alt)
