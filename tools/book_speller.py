@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 from docutils import nodes
-from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
 from torch import Tensor
 
 from tools.book_drawings import inline_svg
@@ -140,7 +140,7 @@ def still_html(speller: Speller, word: str) -> str:
     )
 
 
-class SpeakYourWord(Directive):
+class SpeakYourWord(SphinxDirective):
     """`speak-your-word`: the figure in which the model runs; its argument is the first word."""
 
     required_arguments = 1
@@ -148,6 +148,7 @@ class SpeakYourWord(Directive):
 
     def run(self) -> list[nodes.Node]:
         """Return the figure; its content is the caption."""
+        self.env.note_dependency(__file__)  # the page is read again when this file has changed
         speller, word = load(), self.arguments[0]
         html = (
             f'<figure class="moving-figure" data-figure="speak">\n'
