@@ -21,7 +21,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TORCH_INDEX
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve test test-all lab format notebooks notebooks-elsewhere exercises drawings lint \
+.PHONY: help setup book serve pdf test test-all lab format notebooks notebooks-elsewhere exercises drawings lint \
         lock train bench multi30k one-core sequences broken-runs depth gpt capstone grader-report mutation linkcheck clean
 
 help: ## list the targets
@@ -39,6 +39,10 @@ book: $(READY) ## build the site into _build/html, executing the chapters that c
 
 serve: book ## serve the built site on http://localhost:8000 (PORT=...)
 	@$(RUN) -m http.server --directory _build/html --bind 127.0.0.1 $(PORT)
+
+pdf: $(READY) ## print the book into _build/pdf, a PDF for each page (ARGS=book/x)
+	@$(RUN) -m tools.build_book
+	@$(RUN) -m tools.make_pdf $(ARGS)
 
 test: $(READY) ## run all tests, or some: make test STAGES="lint package"
 	@$(RUN) -m tools.run_tests $(STAGES)

@@ -2,8 +2,8 @@
 
 It names the execution cache after the package, switches on the repository's buttons when there is
 a repository, folds the answers in solutions, puts a download link on exercises, loads the scripts
-of figures that move where they stand, keeps printed lines and signatures whole, and refuses figures
-without alt text and modules without an API page.
+of moving figures and MathJax where they are needed, leads searches to chapters, keeps printed lines
+and signatures whole, and refuses figures without alt text and modules without an API page.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from docutils import nodes
 from myst_nb.core import render
 from nbformat import NotebookNode
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
@@ -24,6 +25,7 @@ from sphinx.util import logging
 
 import transformer_ref
 from tools.book_execution import execute_ahead
+from tools.course_zip import NAME
 from tools.inputs import execution_cache
 
 LOGGER = logging.getLogger(__name__)
@@ -33,8 +35,9 @@ COLAB = "https://colab.research.google.com"
 EXERCISE_NOTE = """
 :::{{admonition}} This page only shows the exercise
 :class: tip
-To solve it, run `make lab` in your copy of the repository,
-or {{download}}`download the notebook </{docname}.ipynb>`.
+To solve it, <a href="../../{archive}" download>download the course</a>, unpack it,
+and run `make lab` in its folder;
+or {{download}}`download the notebook </{docname}.ipynb>` alone.
 The page [](/book/students.md) says how to work with it.
 :::
 """
@@ -77,7 +80,9 @@ def prepare_notebook(app: Sphinx, docname: str, source: list[str]) -> None:
         return
     notebook = json.loads(source[0])
     title = next(cell for cell in notebook["cells"] if cell["cell_type"] == "markdown")
-    note = SOLUTION_NOTE if folder == "solutions" else EXERCISE_NOTE.format(docname=docname)
+    note = EXERCISE_NOTE.format(docname=docname, archive=NAME)
+    if folder == "solutions":
+        note = SOLUTION_NOTE
     title["source"] = "".join(title["source"]) + "\n" + note
     if folder == "solutions":
         # The release has the same title; in the table of contents the two must differ.
@@ -100,6 +105,14 @@ def fold_answer(cell: dict[str, Any]) -> None:
     else:
         text = "".join(cell["source"])
         cell["source"] = f"::::::{{dropdown}} Show the answer\n{text}\n::::::"
+
+
+def lead_to_chapter(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Let a search for some words find the page that _config.yml names for them."""
+    words = app.config.search_words.get(docname, [])
+    entries = [("single", word, "", "main", None) for word in words]
+    if entries:
+        doctree += addnodes.index(entries=entries)
 
 
 def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -205,6 +218,30 @@ def clean_page(
         context["metatags"] = re.sub(r'<meta property="og:url"[^>]*>\n?', "", metatags)
 
 
+def lighten_page(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Load MathJax only where there are formulas, and say how large each picture is.
+
+    Jupyter Book loads MathJax on every page. What a notebook drew has its size as a style alone,
+    which does not keep its place free while it is loaded.
+    """
+    body = context.get("body", "")
+    if 'class="math' not in body:
+        context["script_files"] = [
+            script
+            for script in context["script_files"]
+            if "mathjax" not in str(script.filename or script.attributes.get("body")).lower()
+        ]
+    size = r'style="width: ([\d.]+)px; height: ([\d.]+)px;"'
+    context["body"] = re.sub(f"(<img [^>]*){size}", sized, body)
+
+
+def sized(image: re.Match[str]) -> str:
+    """Return an image with its size as attributes, in whole pixels."""
+    return f'{image[1]}width="{round(float(image[2]))}" height="{round(float(image[3]))}"'
+
+
 def is_thebe_script(script: Any) -> bool:
     """Say whether a script belongs to sphinx-thebe, by its name or by what it declares."""
     body = script.attributes.get("body") or ""
@@ -216,15 +253,18 @@ def setup(app: Sphinx) -> dict[str, Any]:
     myst_nb: Any = render  # there is no option for this
     merge = myst_nb.coalesce_streams
     myst_nb.coalesce_streams = lambda outputs: merge(join_streams(outputs))
+    app.add_config_value("search_words", {}, "env", [dict])
     app.connect("config-inited", name_execution_cache)
     app.connect("config-inited", switch_repository_links)
     app.connect("env-before-read-docs", execute_ahead)
     app.connect("source-read", prepare_notebook)
     app.connect("autodoc-process-signature", readable_defaults)
     app.connect("doctree-resolved", require_alt_text)
+    app.connect("doctree-resolved", lead_to_chapter)
     app.connect("env-check-consistency", require_api_pages)
     app.connect("html-page-context", load_figures)
     # After the themes and OpenGraph (priority 500 and 501) have filled the page's context.
     app.connect("html-page-context", clean_page, priority=900)
+    app.connect("html-page-context", lighten_page, priority=900)
     version = Path(__file__).stat().st_mtime_ns
     return {"version": str(version), "parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tools import course_zip
 from tools.inputs import ROOT, SITE_INPUTS, digest, execution_cache
 from tools.notebooks import EXECUTION_ENVIRONMENT
 
@@ -137,7 +138,8 @@ def build(force: bool = False) -> int:
 
 
 def announce(start: float) -> int:
-    """Print where the site is and how to look at it."""
+    """Pack the course for the site, and print where the site is and how to look at it."""
+    course_zip.write(ROOT, SITE)
     site = SITE.relative_to(ROOT)
     print(f"The book is in {site}/ ({time.monotonic() - start:.1f} s). To read it:")
     print("    make serve")

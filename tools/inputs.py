@@ -28,6 +28,7 @@ SITE_INPUTS = (
     "tools/build_book.py",
     "tools/drawings/kit.py",
     "tools/drawings/palette.py",
+    "tools/course_zip.py",
     "tools/inputs.py",
 )
 

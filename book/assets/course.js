@@ -1,11 +1,12 @@
-// What the stock theme leaves out for people who use a keyboard or a screen reader.
+// What the stock theme leaves out: for people who use a keyboard or a screen reader, who search, who print.
 
 // Wide code, tables and formulas scroll in their own box, and a keyboard reaches a box only by a tab stop.
+// A formula within a line has no box.
 const SCROLLING_BOXES = [
   "pre",
   ".output",
   ".pst-scrollable-table-container",
-  "mjx-container",
+  "mjx-container[display]",
   ".drawing-box",
   "dt.sig",
 ].map((box) => `.bd-article ${box}`).join(", ");
@@ -25,7 +26,60 @@ function nameArrows() {
   }
 }
 
+// Search results come in the order of these kinds of pages, the first the best; within a kind, as Sphinx scores them.
+const KINDS = [
+  /^book\/(?!api\/|closer\/|conventions$|index$|instructors$|notes$|references$|students$)/, // chapters, glossary
+  /^book\/closer\//,
+  /^exercises\//,
+  /^book\/api\//,
+  /^book\//,
+];
+
+function rank([page, , , , score]) {
+  const kind = KINDS.findIndex((pattern) => pattern.test(page));
+  // An entry of the glossary scores as much as a chapter on the same words, which comes first.
+  return 1000 * (kind < 0 ? 0 : KINDS.length - kind) + score - (page === "book/glossary" ? 1 : 0);
+}
+
+// An excerpt shows sentences: neither the source of a formula nor the buttons and the contents above the article.
+function excerptsOf(textOf) {
+  return (html, anchor) => {
+    const page = new DOMParser().parseFromString(html, "text/html");
+    for (const formula of page.querySelectorAll(".math")) formula.replaceWith("\u2026");
+    for (const frame of page.querySelectorAll(".bd-header-article, #jb-print-docs-body, svg")) frame.remove();
+    return textOf(page.documentElement.outerHTML, anchor);
+  };
+}
+
+function tuneSearch() {
+  if (typeof Search === "undefined") return; // a page without Sphinx's search tools
+  Scorer.score = rank;
+  Search.htmlToText = excerptsOf(Search.htmlToText);
+}
+
+// Paper is light and unfolds nothing: answers are printed open. Hints stay folded, and so does code (see course.css).
+function answers() {
+  const folds = [...document.querySelectorAll(".bd-article details:is(.sd-dropdown, .hide):not([open])")];
+  return folds.filter((fold) => fold.matches(".sd-dropdown") || /Show the answer/.test(fold.textContent));
+}
+
+function prepareForPaper() {
+  const [page, opened] = [document.documentElement.dataset, answers()];
+  const theme = page.theme;
+  const unfold = (open) => opened.forEach((fold) => (fold.open = open));
+  unfold(true);
+  page.theme = "light";
+  const restore = () => {
+    unfold(false);
+    page.theme = theme;
+  };
+  window.addEventListener("afterprint", restore, { once: true });
+}
+
+window.addEventListener("beforeprint", prepareForPaper);
+
 document.addEventListener("DOMContentLoaded", () => {
+  tuneSearch();
   nameArrows();
   makeReachable();
   window.addEventListener("resize", makeReachable);

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import pytest
 import yaml
 
 from tools.inputs import ROOT
@@ -48,24 +47,29 @@ def test_the_index_has_the_chapters_in_this_order() -> None:
     assert found == [(str(number), slug) for number, slug in enumerate(ORDER, start=1)]
 
 
-@pytest.mark.parametrize("caption", ["Exercises", "Solutions"])
-def test_assignments_follow_the_chapters(caption: str) -> None:
-    folder = ROOT / caption.lower()
-    slugs = [slug for slug in ORDER if (folder / slug / f"{slug}.ipynb").exists()]
-    expected = [f"{caption.lower()}/{slug}/{slug}" for slug in slugs]
+def assignments(folder: str) -> list[str]:
+    """The pages of the exercises or solutions, in the order of the chapters."""
+    pages = [f"{folder}/{slug}/{slug}" for slug in ORDER]
+    return [page for page in pages if (ROOT / f"{page}.ipynb").exists()]
+
+
+def test_solutions_follow_the_chapters() -> None:
     # None where an instructor has left the solutions out.
-    assert [page["file"] for page in part(caption)] in (
-        [expected, []] if caption == "Solutions" else [expected]
-    )
+    assert [page["file"] for page in part("Solutions")] in (assignments("solutions"), [])
 
 
 def test_the_checks_follow_the_chapters() -> None:
     assert list(SLUGS) == [slug for slug in ORDER if slug in SLUGS]
 
 
-def test_every_closer_look_stands_under_its_chapter_in_the_contents() -> None:
-    expected = {(f"book/closer/{path.stem}", f"book/{path.stem}") for path in CLOSER_LOOKS}
-    assert set(nested(part("Chapters"))) == expected
+def test_closer_look_and_exercise_stand_under_their_chapter_in_the_contents() -> None:
+    expected = {f"book/closer/{path.stem}" for path in CLOSER_LOOKS} | set(assignments("exercises"))
+    found = list(nested(part("Chapters")))
+    assert {below for below, _ in found} == expected
+    assert [below for below, page in found if Path(below).name != Path(page).name] == []
+    assert [below for below, _ in found if below.startswith("exercises/")] == assignments(
+        "exercises"
+    )
 
 
 def test_every_closer_look_stands_behind_its_chapter_in_the_index() -> None:

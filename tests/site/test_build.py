@@ -16,7 +16,7 @@ from docutils.utils import new_document
 from jupyter_cache import get_cache
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from tools import book_execution, book_extension, build_book, inputs
+from tools import book_execution, book_extension, build_book, course_zip, inputs
 from tools.notebooks import find
 
 
@@ -28,6 +28,7 @@ def workshop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(build_book, "ROOT", tmp_path)
     monkeypatch.setattr(build_book, "SITE", tmp_path / "_build/html")
     monkeypatch.setattr(build_book, "STAGED", tmp_path / "staged")
+    monkeypatch.setattr(course_zip, "write", lambda *_: None)
     monkeypatch.setattr(build_book, "digest", lambda names: inputs.digest(names, tmp_path))
     return tmp_path
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from playwright.sync_api import Page, expect
 
 from tools.build_book import ROOT, SITE
@@ -34,6 +35,28 @@ def test_search_finds_softmax(tab: Page, address: str) -> None:
     # Results are shown one after the other, so the one that is wanted is waited for.
     chapter = tab.locator('#search-results a[href*="book/attention.html"]')
     expect(chapter.first).to_be_visible(timeout=15_000)
+
+
+def test_the_sidebar_numbers_chapters_and_nothing_else(tab: Page, address: str) -> None:
+    tab.goto(f"{address}/book/index.html")
+    links = tab.locator(".bd-docs-nav a").evaluate_all(
+        """(all) => all.filter((a) => getComputedStyle(a, "::before").content.includes("counter"))
+          .map((a) => a.getAttribute("href"))"""
+    )
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
+    (chapters,) = [part["chapters"] for part in contents if part["caption"] == "Chapters"]
+    assert links == [f"{Path(page['file']).name}.html" for page in chapters]
+
+
+def test_what_is_searched_for_stands_beside_the_icon(tab: Page, address: str) -> None:
+    tab.goto(f"{address}/search.html?q=softmax")
+    field = tab.locator(".bd-article-container .bd-search")
+    icon = field.locator(".fa-magnifying-glass").bounding_box()
+    start = field.locator("input").evaluate(
+        "(e) => e.getBoundingClientRect().x + parseFloat(getComputedStyle(e).paddingLeft)"
+    )
+    assert icon is not None
+    assert icon["x"] + icon["width"] < start
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
@@ -82,6 +105,29 @@ def test_the_first_tab_stop_skips_to_the_content(tab: Page, address: str) -> Non
     skip = tab.get_by_role("link", name="Skip to main content")
     expect(skip).to_be_focused()
     expect(skip).to_be_in_viewport()
+
+
+def test_it_skips_the_buttons_above_the_article(tab: Page, address: str) -> None:
+    tab.goto(f"{address}/book/conventions.html")
+    for key in ("Tab", "Enter", "Tab"):
+        tab.keyboard.press(key)
+    assert tab.evaluate("document.activeElement.closest('.bd-article') !== null")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_formula_is_a_tab_stop_only_where_it_scrolls(tab: Page, address: str, width: int) -> None:
+    size = tab.viewport_size
+    assert size is not None
+    tab.set_viewport_size({"width": width, "height": 900})
+    tab.goto(f"{address}/book/closer/attention.html")
+    tab.evaluate("window.MathJax.startup.promise.then(() => new Promise(requestAnimationFrame))")
+    formulas = tab.locator(".bd-article mjx-container")
+    stops = tab.locator(".bd-article mjx-container[tabindex]")
+    seen = formulas.count()
+    overflow = stops.evaluate_all("(all) => all.map((e) => getComputedStyle(e).overflowX)")
+    tab.set_viewport_size(size)
+    assert seen > 20
+    assert set(overflow) <= {"auto"}
 
 
 def test_colours_can_be_chosen(tab: Page, address: str) -> None:
