@@ -26,9 +26,9 @@ SITE_INPUTS = (
     "tools/book_extension.py",
     "tools/book_speller.py",
     "tools/build_book.py",
+    "tools/course_zip.py",
     "tools/drawings/kit.py",
     "tools/drawings/palette.py",
-    "tools/course_zip.py",
     "tools/inputs.py",
 )
 
