@@ -87,8 +87,8 @@ c.Autograde.autograde_preprocessors = [
 c.IgnorePattern.enabled = True
 c.IgnorePattern.pattern = "(?s)."
 
-# The file that a student hands in counts, also where one lies beside the source by mistake.
-c.Autograde.exclude_overwriting = {"capstone": ["predictions.csv"]}
+# The files that a student hands in count, also where some lie beside the source by mistake.
+c.Autograde.exclude_overwriting = {"capstone": ["predictions.csv", "ablation.json"]}
 
 c.GenerateFeedback.exporter_class = f"{HERE}.FeedbackPage"
 

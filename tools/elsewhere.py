@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from tools.notebooks import EXECUTION_ENVIRONMENT
-from tools.run_tests import NBVAL, PASSED, PYTEST, Stage, run_stage, summary
+from tools.run_tests import BY_FILE, NBVAL, PASSED, PYTEST, Stage, run_stage, summary
 
 # By which instructions ATen, MKL and oneDNN do their sums.
 PROCESSORS = {
@@ -27,7 +27,7 @@ PROCESSORS = {
 
 def main(arguments: Sequence[str]) -> int:
     """Run the notebooks as on each processor; return the exit status."""
-    command = (*PYTEST, *NBVAL, *(arguments or ("book", "solutions")))
+    command = (*PYTEST, *BY_FILE, *NBVAL, *(arguments or ("book", "solutions")))
     outcomes = [
         run_stage(Stage(name, (command,), {**EXECUTION_ENVIRONMENT, **settings}))
         for name, settings in PROCESSORS.items()

@@ -33,8 +33,8 @@ RESULTS = ROOT / "tests" / "mutation"
 # The modules that are mutated, and the tests that must notice.
 MODULES: Mapping[str, tuple[str, ...]] = {
     "attention": ("attention", "cache", "errors", "parity", "layers"),
-    "masks": ("masks", "attention", "errors", "model"),
-    "positions": ("positions", "errors", "model"),
+    "masks": ("masks", "attention", "cache", "errors", "model"),
+    "positions": ("positions", "errors", "model", "torch_world"),
     # Without data_parallel: each mutant would start processes, and parallel.py is not mutated.
     **{
         f"training/{name}": ("training", "errors")
@@ -43,7 +43,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "decoding": ("decoding", "gpt", "errors"),
     "cache": ("cache", "decoding", "gpt", "errors"),
     "layers": ("layers", "cache", "model", "decoding", "gpt", "parity", "errors"),
-    "model": ("model", "cache", "decoding", "parity", "errors"),
+    "model": ("model", "cache", "decoding", "parity", "errors", "bad_input"),
     "gpt": ("gpt", "cache", "errors"),
 }
 GOAL = 0.85

@@ -30,13 +30,14 @@ from transformer_ref.checks.capstone import (
     report,
     score_predictions,
     should_train,
+    write_ablation,
 )
 from transformer_ref.checks.capstone.predictions import (
-    PredictionsError,
     read_gold,
     read_predictions,
     write_predictions,
 )
+from transformer_ref.checks.capstone.reading import HandedInError
 from transformer_ref.data import PHONEMES, load_cmudict
 from transformer_ref.metrics import phoneme_error_rate, word_error_rate
 
@@ -65,7 +66,7 @@ def gold_file(tmp_path: Path) -> Path:
 
 
 def problems_of(file: Path, words: Sequence[str] = WORDS) -> list[str]:
-    with pytest.raises(PredictionsError) as caught:
+    with pytest.raises(HandedInError) as caught:
         read_predictions(file, words)
     return [str(problem) for problem in caught.value.problems]
 
@@ -187,7 +188,7 @@ def test_a_broken_file_is_refused_by_name(
     assert check_predictions(file, gold=gold_file) == 0.0
     printed = capsys.readouterr().out
     assert "predictions.csv cannot be scored: " in printed
-    assert printed.endswith("Points: 0 of 20\n")
+    assert printed.endswith("Points: 0 of 16\n")
     assert all(len(line) < 300 for line in printed.splitlines())
 
 
@@ -214,7 +215,7 @@ def test_a_file_that_may_not_be_read_is_named(file: Path) -> None:
 def test_all_problems_at_once_ten_of_them_and_a_count(file: Path) -> None:
     lines = [f"two{i},T" for i in range(30)] + ["two,oo", "abel"]
     file.write_text("word,phones\n" + "\n".join(lines))
-    with pytest.raises(PredictionsError) as caught:
+    with pytest.raises(HandedInError) as caught:
         read_predictions(file, WORDS)
     assert len(caught.value.problems) == 34
     first, *shown, rest = str(caught.value).split("\n  ")
@@ -237,7 +238,7 @@ def test_noise_never_ends_in_a_traceback(file: Path) -> None:
     for _ in range(500):
         text = "".join(draw.choice(pieces) for _ in range(draw.randint(0, 12)))
         file.write_bytes(text.encode() + bytes(draw.choices(range(256), k=draw.randint(0, 2))))
-        with contextlib.suppress(PredictionsError):
+        with contextlib.suppress(HandedInError):
             assert read_predictions(file, WORDS)
 
 
@@ -324,20 +325,20 @@ def of_rate(edits: int, length: int) -> Score:
     ("edits", "length", "points"),
     [
         (301, 1000, 0),
-        (300, 1000, 4),
-        (201, 1000, 4),
-        (200, 1000, 7),
-        (141, 1000, 7),
-        (140, 1000, 9),
-        (101, 1000, 9),
-        (100, 1000, 11),
-        (81, 1000, 11),
-        (80, 1000, 16),
-        (66, 1000, 16),
-        (65, 1000, 20),
-        (0, 1000, 20),
-        (5151, 79239, 16),  # 6.5006%
-        (5150, 79239, 20),
+        (300, 1000, 3),
+        (201, 1000, 3),
+        (200, 1000, 5),
+        (141, 1000, 5),
+        (140, 1000, 7),
+        (101, 1000, 7),
+        (100, 1000, 9),
+        (81, 1000, 9),
+        (80, 1000, 13),
+        (66, 1000, 13),
+        (65, 1000, 16),
+        (0, 1000, 16),
+        (5151, 79239, 13),  # 6.5006%
+        (5150, 79239, 16),
         (2000, 1000, 0),
     ],
 )
@@ -417,12 +418,12 @@ def test_the_check_prints_points_and_the_next_step(
     file: Path, gold_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_predictions(file, RIGHT | {"abel": ["AA", "B", "L"], "two": ["T", "UW", "UW"]})
-    points = check_predictions(file, points=10, gold=gold_file)
+    points = check_predictions(file, points=8, gold=gold_file)
     assert type(points) is float
-    assert points == 2.0
+    assert points == 1.5
     assert capsys.readouterr().out.endswith(
-        "Points: 2 of 10\n"
-        "7 points are for a PER of 20% or less: 1 wrong phones fewer than your 3.\n"
+        "Points: 1.5 of 8\n"
+        "5 points are for a PER of 20% or less: 1 wrong phones fewer than your 3.\n"
     )
 
 
@@ -437,7 +438,7 @@ def test_the_answers_themselves_have_all_points_and_a_question(
 ) -> None:
     test = load_cmudict("test")
     write_predictions(file, {word: variants[-1] for word, variants in test})
-    assert check_predictions(file) == 20.0
+    assert check_predictions(file) == 16.0
     printed = capsys.readouterr().out
     assert "12,526 words: PER 0.00%, WER 0.00%" in printed
     assert "better than any published model" in printed
@@ -502,6 +503,14 @@ def submitted(tmp_path: Path) -> Path:
         place.mkdir(parents=True)
         if text is not None:
             (place / "predictions.csv").write_bytes(text.encode())
+    values, rates = (0.05, 0.2), [[0.21, 0.2, 0.22], [0.23, 0.2, 0.21]]
+    for student in ("ann", "cay", "fay"):
+        place = folder / student / "capstone" / "ablation.json"
+        write_ablation(place, "label_smoothing", values, rates, (1, 2, 3))
+    wrong = place.read_text().replace("0.22]", "0.225]").replace("within chance", "better")
+    place.write_text(wrong)  # fay's: a mean, and the verdict
+    (folder / "ben" / "capstone" / "ablation.json").symlink_to(place)
+    (folder / "dee" / "capstone" / "ablation.json").write_text("[1, 2")
     (folder / "gus" / "capstone").mkdir(parents=True)
     (folder / "gus" / "capstone" / "predictions.csv").symlink_to(
         folder / "fay" / "capstone" / "predictions.csv"
@@ -520,20 +529,42 @@ def test_a_class_has_a_row_for_each_student(
     assert capstone.main([str(submitted), "--gold", str(gold_file)]) == 0
     rows = table(capsys.readouterr().out)
     assert list(rows) == ["ann", "ben", "cay", "dee", "eve", "fay", "gus"]
-    assert [*rows["ann"]] == ["student", "points", "per", "wer", "problem", "remark"]
-    assert [*rows["ann"].values()] == ["ann", "16", "0.0714", "0.2500", "", ""]
+    assert [*rows["ann"]] == [
+        *("student", "points", "per", "wer", "problem"),
+        *("report_points", "report_problem", "remark"),
+    ]
+    assert [*rows["ann"].values()] == ["ann", "13", "0.0714", "0.2500", "", "4", "", ""]
     assert rows["eve"]["remark"] == "the same answers as ann"
-    assert rows["fay"]["points"] == "20"
+    assert rows["fay"]["points"] == "16"
     assert rows["fay"]["remark"] == "better than any published model"
     for student, problem in {
         "ben": "1 problem; line 1: the header is 'word;phones'",
         "cay": "1 problem; there is no such file",
         "dee": "3 problems; line 5: 'to' is none of the 4 words asked for; it is of the split",
-        "gus": "predictions.csv is a link",
+        "gus": "it is a link; expected the file itself",
     }.items():
         assert rows[student]["points"] == "0"
         assert rows[student]["per"] == rows[student]["wer"] == ""
         assert problem in rows[student]["problem"]
+
+
+def test_a_class_has_the_points_and_problems_of_the_reports(
+    submitted: Path, gold_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert capstone.main([str(submitted), "--gold", str(gold_file)]) == 0
+    rows = table(capsys.readouterr().out)
+    points = {student: row["report_points"] for student, row in rows.items()}
+    expected = {"ann": "4", "cay": "4", "fay": "2"}
+    assert points == dict.fromkeys(rows, "0") | expected
+    assert rows["cay"]["remark"] == "the same rates in the report as ann"
+    assert "same rates" not in rows["fay"]["remark"]
+    for student, problem in {
+        "ben": "it is a link; expected the file itself",
+        "dee": "line 1: it is not JSON",
+        "eve": "there is no such file",
+        "fay": "without: mean: received 0.21, expected 0.2117; difference: received",
+    }.items():
+        assert problem in rows[student]["report_problem"]
 
 
 def test_single_files_and_a_table_in_a_file(

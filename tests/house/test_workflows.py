@@ -97,7 +97,7 @@ def test_every_week_begins_from_nothing_and_tries_other_processors() -> None:
     assert not [step for step in weekly["cold-build"]["steps"] if "./" in step.get("uses", "")]
     commands = [step.get("run") for job in weekly.values() for step in job["steps"]]
     assert {"make book", "make linkcheck", "make notebooks-elsewhere"} <= set(commands)
-    assert 'make test-all STAGES="package checks"' in commands
+    assert 'make test-all STAGES="package checks book browser"' in commands
 
 
 def test_what_was_never_run_is_named_in_the_readme_and_the_workflows() -> None:

@@ -1,4 +1,4 @@
-"""The capstone: its baseline reaches the first step, and its file goes through nbgrader unrun."""
+"""The capstone: its baseline reaches the first step, and its files go through nbgrader unrun."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tests.notebooks.assignments import ROOT, Shell, read
 from tests.notebooks.courses import Course, new_course
 from tools.notebooks import EXECUTION_ENVIRONMENT
 from transformer_ref.applications.g2p import MODEL_CONFIG, load_g2p, make_examples
-from transformer_ref.checks.capstone import FILE, POINTS, STEPS
+from transformer_ref.checks.capstone import FILE, POINTS, REPORT_FILE, REPORT_POINTS, STEPS
+from transformer_ref.checks.capstone.ablation import EXAMPLE, as_text
 from transformer_ref.data import load_cmudict
 
 SLUG = "capstone"
@@ -47,11 +48,21 @@ def test_the_table_without_a_network_has_the_rate_that_the_text_says() -> None:
     assert f"The model that ships with the course has {rate:.1%}" in text
 
 
-def test_one_cell_has_all_the_points() -> None:
+def test_two_cells_have_all_the_points() -> None:
     graded = [cell for cell in read("solutions", SLUG).cells if utils.is_grade(cell)]
-    assert [(cell.id, cell.metadata.nbgrader.points) for cell in graded] == [("check", POINTS)]
-    assert utils.is_locked(graded[0])
-    assert f"{POINTS} points" in read("exercises", SLUG).cells[0].source
+    assert [(cell.id, cell.metadata.nbgrader.points) for cell in graded] == [
+        ("check", POINTS),
+        ("check-report", REPORT_POINTS),
+    ]
+    assert all(map(utils.is_locked, graded))
+    text = read("exercises", SLUG).cells[0].source
+    total = POINTS + REPORT_POINTS
+    assert f"{total} points: {POINTS} for that, and {REPORT_POINTS} for a" in text
+
+
+def test_the_exercise_shows_the_form_of_the_report() -> None:
+    text = {cell.id: cell.source for cell in read("exercises", SLUG).cells}["report-text"]
+    assert f"```json\n{as_text(EXAMPLE)}```" in text
 
 
 def test_no_predictions_are_released() -> None:
@@ -97,16 +108,26 @@ def run(notebook: NotebookNode, folder: Path) -> dict[str, str]:
     }
 
 
+def with_a_change() -> NotebookNode:
+    """The released notebook with the solution's change, and nothing else of it."""
+    notebook = read("exercises", SLUG)
+    solved = {cell.id: cell.source for cell in read("solutions", SLUG).cells}
+    for cell in notebook.cells:
+        if cell.id == "my-change":
+            cell.source = solved[cell.id]
+    return notebook
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], float]:
-    """The folder of a student who ran the released notebook, what it printed, and its seconds."""
+    """The folder of a student who named a change and ran all, what it printed, and its seconds."""
     folder = tmp_path_factory.mktemp("my-work")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in EXECUTION_ENVIRONMENT.items():
             patch.setenv(name, value)
         patch.delenv("NBGRADER_EXECUTION", raising=False)
-        printed = run(read("exercises", SLUG), folder)
+        printed = run(with_a_change(), folder)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return folder, printed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -118,29 +139,52 @@ def test_the_baseline_reaches_the_first_step_and_leaves_the_others(
     assert f"Points: {STEPS[0].points} of {POINTS}" in printed["check"]
     assert f"{STEPS[1].points} points are for a PER of" in printed["check"]
     assert "On the dev words:\n1,266 words: PER" in printed["train"]
-    # Of one core, the start of the kernel included; it takes about 25.
-    assert seconds < 120
+    # Of one core, the start of the kernel included; it takes about 60.
+    assert seconds < 180
 
 
-def test_it_leaves_one_file_and_does_not_train_again(
+def test_the_report_of_the_small_runs_has_all_its_points(
+    finished: tuple[Path, dict[str, str], float],
+) -> None:
+    folder, printed, _ = finished
+    assert printed["ablation"].count("PER") == 6 + 1  # and the one in the file
+    assert printed["check-report"].rstrip().endswith(f"Points: {REPORT_POINTS} of {REPORT_POINTS}")
+    # Half the batches, and so twice the steps: in runs as short as these nobody misses that.
+    assert json.loads((folder / REPORT_FILE).read_text())["verdict"] == "better"
+
+
+def test_without_a_change_the_rest_of_the_notebook_runs(
+    finished: tuple[Path, dict[str, str], float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
+    (tmp_path / FILE).write_bytes((finished[0] / FILE).read_bytes())
+    printed = run(read("exercises", SLUG), tmp_path)
+    assert f"Points: {STEPS[0].points} of {POINTS}" in printed["check"]
+    assert "there is no such file" in printed["check-report"]
+    assert f"Points: 0 of {REPORT_POINTS}" in printed["check-report"]
+
+
+def test_it_leaves_two_files_and_does_not_train_again(
     finished: tuple[Path, dict[str, str], float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, first, _ = finished
-    assert [path.name for path in folder.iterdir()] == [FILE]
-    before = (folder / FILE).read_bytes()
+    assert sorted(path.name for path in folder.iterdir()) == sorted([FILE, REPORT_FILE])
+    before = [(folder / name).read_bytes() for name in (FILE, REPORT_FILE)]
     monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
     monkeypatch.chdir(folder)
     shell = Shell()
     again = {
         cell.id: shell.run(cell.source)
-        for cell in read("exercises", SLUG).cells
+        for cell in with_a_change().cells
         if cell.cell_type == "code"
     }
     assert not [name for name, outcome in again.items() if outcome.error is not None]
     assert again["train"].printed.startswith("Not trained: predictions.csv is there.")
     assert again["check"].printed.rstrip() == first["check"].rstrip()
     assert again["check"].value == float(STEPS[0].points)
-    assert (folder / FILE).read_bytes() == before
+    assert again["ablation"].printed.startswith("Not trained: ablation.json is there.")
+    assert again["check-report"].value == float(REPORT_POINTS)
+    assert [(folder / name).read_bytes() for name in (FILE, REPORT_FILE)] == before
 
 
 # --- and hands it in --------------------------------------------------------------------------
@@ -150,14 +194,22 @@ def test_it_leaves_one_file_and_does_not_train_again(
 def course(
     tmp_path_factory: pytest.TempPathFactory, finished: tuple[Path, dict[str, str], float]
 ) -> Course:
-    """One student hands in the file, one a broken file, and one only the notebook."""
+    """One student hands in the files, one broken files, and one only the notebook."""
+    report = (finished[0] / REPORT_FILE).read_text(encoding="utf-8")
     predictions = (finished[0] / FILE).read_text(encoding="utf-8")
-    files = {"all": predictions, "broken": predictions.replace("\naa", "\nbb", 1), "none": None}
+    files = {
+        "all": {FILE: predictions, REPORT_FILE: report},
+        "broken": {
+            FILE: predictions.replace("\naa", "\nbb", 1),
+            REPORT_FILE: report.replace("better", "worse"),
+        },
+        "none": {},
+    }
     course = new_course(tmp_path_factory.mktemp("course"), SLUG)
-    for student, text in files.items():
+    for student, handed_in in files.items():
         course.hand_in(student, read("exercises", SLUG))
-        if text is not None:
-            (course.submission(student) / FILE).write_text(text, encoding="utf-8")
+        for name, text in handed_in.items():
+            (course.submission(student) / name).write_text(text, encoding="utf-8")
     course.nbgrader("autograde", SLUG)
     course.nbgrader("generate_feedback", SLUG)
     course.nbgrader("export", "--to", "course/grades.csv")
@@ -165,9 +217,10 @@ def course(
 
 
 @pytest.mark.slow
-def test_nbgrader_gives_the_points_of_the_file(course: Course) -> None:
-    first = STEPS[0].points
-    assert course.points() == {"all": first, "broken": 0.0, "none": 0.0}
+def test_nbgrader_gives_the_points_of_the_files(course: Course) -> None:
+    first, lost = STEPS[0].points, 1
+    points = {"all": first + REPORT_POINTS, "broken": REPORT_POINTS - lost, "none": 0.0}
+    assert course.points() == points
     assert "Traceback" not in course.said
     assert "ERROR" not in course.said
 
@@ -178,7 +231,8 @@ def test_feedback_says_why_there_are_no_points(course: Course) -> None:
     assert "is none of the 12,526 words asked for" in course.feedback("broken")
     assert "no line for the word" in course.feedback("broken")
     assert "there is no such file" in course.feedback("none")
-    assert "7 points are for a PER of 20% or less" in course.feedback("all")
+    assert "5 points are for a PER of 20% or less" in course.feedback("all")
+    assert "two standard errors are" in course.feedback("broken")
 
 
 @pytest.mark.slow
@@ -186,4 +240,5 @@ def test_nothing_is_trained_while_it_is_graded(course: Course) -> None:
     for student in ("all", "broken", "none"):
         assert "Not trained: while the notebook is graded" in course.feedback(student)
         assert "step 100 of" not in course.feedback(student)
-    assert not [*course.root.glob("course/autograded/none/capstone/*.csv")]
+        assert "seed 0: PER" not in course.feedback(student)
+    assert not [*course.root.glob("course/autograded/none/capstone/*.[cj]s*")]

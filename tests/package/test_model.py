@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from tests.package.examples import (
     BATCH,
+    D_MODEL,
     PAD,
     SOURCE,
     TARGET,
@@ -25,6 +26,9 @@ from transformer_ref import (
     sequence_loss,
     target_mask,
 )
+from transformer_ref.cache import KVCache
+from transformer_ref.embeddings import TokenEmbedding
+from transformer_ref.model import Decoder
 
 ONE_LAYER_EACH = {"num_encoder_layers": 1, "num_decoder_layers": 1}
 NORMS = pytest.mark.parametrize("norm", ["post", "pre"])
@@ -164,6 +168,103 @@ class TestMasks:
         src = torch.empty(0, SOURCE, dtype=torch.int64, device=device)
         tgt = torch.empty(0, TARGET, dtype=torch.int64, device=device)
         assert model(src, tgt).shape == (0, TARGET, 19)
+
+
+class TestWhatIsLookedAtOnce:
+    """What `forward` reads off the ids, so that the cheapest kernel serves."""
+
+    FULL, RIGHT, LEFT = [5, 6, 7], [5, 6, PAD], [PAD, 5, 6]
+
+    @staticmethod
+    def passed(
+        monkeypatch: pytest.MonkeyPatch, source: list[int], target: list[int]
+    ) -> tuple[bool, bool]:
+        """Whether the decoder of a pass is plainly causal, and gets no mask of the memory."""
+        seen = []
+        decode = Decoder.forward
+
+        def watched(self: Decoder, x, memory, tgt_mask, memory_mask, cache, is_causal):
+            seen.append((is_causal and tgt_mask is None, memory_mask is None))
+            return decode(self, x, memory, tgt_mask, memory_mask, cache, is_causal)
+
+        monkeypatch.setattr(Decoder, "forward", watched)
+        small_model()(torch.tensor([[5, 6, 7], source]), torch.tensor([[5, 6, 7], target]))
+        return seen[0]
+
+    @pytest.mark.parametrize("target", [FULL, RIGHT, LEFT])
+    @pytest.mark.parametrize("source", [FULL, RIGHT])
+    def test_only_padding_that_shows_costs_a_mask(
+        self, monkeypatch: pytest.MonkeyPatch, source: list[int], target: list[int]
+    ) -> None:
+        expected = target is not self.LEFT, source is self.FULL
+        assert self.passed(monkeypatch, source, target) == expected
+
+    @pytest.mark.parametrize("target", [FULL, RIGHT, LEFT, [5, PAD, 6]])
+    def test_real_tokens_are_scored_as_with_the_masks_written_out(self, target: list[int]) -> None:
+        model = small_model()
+        src, tgt = torch.tensor([[5, 6, PAD]]), torch.tensor([target])
+        memory_mask = padding_mask(src, PAD)
+        memory = model.encode(src, memory_mask)
+        expected = model.decode(tgt, memory, target_mask(tgt, PAD), memory_mask)
+        real = tgt != PAD
+        torch.testing.assert_close(model(src, tgt)[real], expected[real], rtol=0, atol=1e-6)
+
+    def test_ids_are_looked_up_in_the_vocabulary_once(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen = []
+        embed = TokenEmbedding.forward
+
+        def watched(self: TokenEmbedding, ids, name="ids", check_ids=True):
+            seen.append((name, check_ids))
+            return embed(self, ids, name, check_ids)
+
+        monkeypatch.setattr(TokenEmbedding, "forward", watched)
+        small_model()(*small_batch("cpu", small_config()))
+        assert seen == [("src", False), ("tgt", False)]
+
+    def test_ids_that_are_not_checked_are_looked_up_as_they_are(self) -> None:
+        model, bad = small_model(), torch.tensor([[40]])
+        with pytest.raises(IndexError):
+            model.encode(bad, check_ids=False)
+        with pytest.raises(IndexError):
+            model.decode(bad, torch.zeros(1, 2, D_MODEL), check_ids=False)
+
+    def test_causal_alone_takes_no_mask_beside_it(self) -> None:
+        model, memory = small_model(), torch.zeros(1, 2, D_MODEL)
+        mask = torch.ones(1, 1, 3, 3, dtype=torch.bool)
+        with pytest.raises(ValueError, match=r"needs tgt_mask=None, got \(1, 1, 3, 3\)"):
+            model.decode(torch.tensor([self.FULL]), memory, mask, is_causal=True)
+
+    def test_causal_alone_goes_on_behind_what_is_cached(self) -> None:
+        model, memory = small_model(), torch.randn(1, 4, D_MODEL)
+        ids = torch.tensor([[5, 6, 7, 8, 9]])
+        cache = KVCache(model.config.num_decoder_layers)
+        parts = [
+            model.decode(part, memory, cache=cache, is_causal=True) for part in ids.split([2, 3], 1)
+        ]
+        expected = model.decode(ids, memory, is_causal=True)
+        torch.testing.assert_close(torch.cat(parts, dim=1), expected, rtol=0, atol=1e-6)
+
+
+def test_the_first_rows_are_as_wide_as_their_use_asks_for() -> None:
+    """Times sqrt(D) an untied row has unit variance; what makes logits starts at 1/D."""
+    sizes = {"src_vocab_size": 500, "tgt_vocab_size": 500, "d_model": 48, "num_heads": 3}
+    for tie, source, target in (
+        ("none", 48**-0.5, 48**-0.5),
+        ("target", 48**-0.5, 1 / 48),
+        ("all", 1 / 48, 1 / 48),
+    ):
+        model = small_model(tie_weights=tie, **sizes)
+        for embedding, std in ((model.src_embedding, source), (model.tgt_embedding, target)):
+            assert embedding.weight[1:].std().item() == pytest.approx(std, rel=0.05)
+            assert not embedding.weight[PAD].any()
+        assert model.output_proj.weight[1:].std().item() == pytest.approx(1 / 48, rel=0.05)
+
+
+def test_one_rate_is_that_of_all_dropouts() -> None:
+    rates = {m.p for m in small_model(dropout=0.3).modules() if isinstance(m, torch.nn.Dropout)}
+    assert rates == {0.3}
 
 
 class TestPrecision:

@@ -1,14 +1,21 @@
-"""The capstone: points for a file of pronunciations, by their phoneme error rate.
+"""The capstone: points for a file of pronunciations and for a report on an ablation.
 
-Nothing of a student is run: the file is read (`predictions`), compared with the dictionary
-(`scoring`), and gets its points, in the notebook (`notebook`) or for a whole class at once
-(`class_table`):
+Nothing of a student is run. The pronunciations are read (`predictions`), compared with the
+dictionary (`scoring`), and get their points by their phoneme error rate; the report is computed
+again from its rates (`ablation`). That happens in the notebook (`notebook`) or for a whole class at
+once (`class_table`):
 
     python -m transformer_ref.checks.capstone course/submitted > capstone.csv
 """
 
+from transformer_ref.checks.capstone.ablation import REPORT_FILE, REPORT_POINTS, write_ablation
 from transformer_ref.checks.capstone.class_table import Row, as_csv, find_files, judge_all, main
-from transformer_ref.checks.capstone.notebook import check_predictions, load_gold, should_train
+from transformer_ref.checks.capstone.notebook import (
+    check_ablation,
+    check_predictions,
+    load_gold,
+    should_train,
+)
 from transformer_ref.checks.capstone.predictions import write_predictions
 from transformer_ref.checks.capstone.scoring import (
     FILE,
@@ -29,6 +36,8 @@ __all__ = [
     "FILE",
     "NOTHING",
     "POINTS",
+    "REPORT_FILE",
+    "REPORT_POINTS",
     "STEPS",
     "TOO_GOOD",
     "Answer",
@@ -37,6 +46,7 @@ __all__ = [
     "Step",
     "align",
     "as_csv",
+    "check_ablation",
     "check_predictions",
     "find_files",
     "judge_all",
@@ -46,5 +56,6 @@ __all__ = [
     "report",
     "score_predictions",
     "should_train",
+    "write_ablation",
     "write_predictions",
 ]

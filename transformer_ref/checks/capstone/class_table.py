@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from transformer_ref.checks.capstone.ablation import REPORT_FILE, Rates, read_ablation
 from transformer_ref.checks.capstone.notebook import load_gold
-from transformer_ref.checks.capstone.predictions import PredictionsError, read_predictions
+from transformer_ref.checks.capstone.predictions import read_predictions
+from transformer_ref.checks.capstone.reading import HandedInError, unreadable
 from transformer_ref.checks.capstone.scoring import FILE, TOO_GOOD, score_predictions
 from transformer_ref.data import Entry
 from transformer_ref.files import write_text
@@ -23,10 +25,12 @@ class Row:
 
     Attributes:
         student: who.
-        points: of ``POINTS``.
+        points: for the predictions, of ``POINTS``.
         per: phoneme error rate, a fraction.
         wer: word error rate, a fraction.
         problem: why there are no rates.
+        report_points: for the report, of ``REPORT_POINTS``.
+        report_problem: what is wrong with the report.
         remark: what somebody should look at.
     """
 
@@ -35,6 +39,8 @@ class Row:
     per: str = ""
     wer: str = ""
     problem: str = ""
+    report_points: int = 0
+    report_problem: str = ""
     remark: str = ""
 
 
@@ -45,7 +51,8 @@ def find_files(paths: Sequence[Path]) -> list[tuple[str, Path]]:
         paths: files, or folders as nbgrader's folder of submissions: one folder for each student.
 
     Returns:
-        Pairs; a student without the file is among them.
+        Pairs of student and predictions; a student without the file is among them. The report
+        lies beside it.
     """
     found = []
     for path in paths:
@@ -59,33 +66,67 @@ def find_files(paths: Sequence[Path]) -> list[tuple[str, Path]]:
 
 
 def judge_all(files: Sequence[tuple[str, Path]], gold: Sequence[Entry]) -> Iterator[Row]:
-    """Judge the files of a class, one after the other.
+    """Judge the predictions and reports of a class, one student after the other.
 
     Args:
-        files: students with their files.
+        files: students with their predictions; the report of each lies in the same folder.
         gold: the words, with their listed pronunciations.
 
     Yields:
         a row for each, whatever is wrong with the file.
     """
-    words = [word for word, _ in gold]
-    seen: dict[tuple[tuple[str, ...], ...], str] = {}
+    said: dict[tuple[tuple[str, ...], ...], str] = {}
+    reported: dict[Rates, str] = {}
     for student, path in files:
-        if path.is_symlink() or path.parent.is_symlink():  # it may lead to another's work
-            yield Row(student, problem=f"{path.name} is a link; expected the file itself")
-            continue
-        try:
-            score = score_predictions(read_predictions(path, words), gold)
-        except PredictionsError as error:
-            yield Row(student, problem="; ".join(str(error).split("\n  ")))
-            continue
-        first = seen.setdefault(tuple(answer.said for answer in score.answers), student)
-        remarks = [f"the same answers as {first}"] if first != student else []
-        if score.reaches(TOO_GOOD):
-            remarks.append("better than any published model")
-        yield Row(
-            student, score.points, f"{score.per:.4f}", f"{score.wer:.4f}", "", "; ".join(remarks)
-        )
+        row = Row(student)
+        remarks = [
+            _judge_predictions(row, path, gold, said),
+            _judge_report(row, path.with_name(REPORT_FILE), reported),
+        ]
+        row.remark = "; ".join(filter(None, remarks))
+        yield row
+
+
+def _judge_predictions(
+    row: Row, path: Path, gold: Sequence[Entry], seen: dict[tuple[tuple[str, ...], ...], str]
+) -> str:
+    """Fill in what there is to say of the predictions; return the remark."""
+    try:
+        _refuse_link(path)
+        score = score_predictions(read_predictions(path, [word for word, _ in gold]), gold)
+    except HandedInError as error:
+        row.problem = _on_one_line(error)
+        return ""
+    row.points, row.per, row.wer = score.points, f"{score.per:.4f}", f"{score.wer:.4f}"
+    first = seen.setdefault(tuple(answer.said for answer in score.answers), row.student)
+    remarks = [f"the same answers as {first}"] if first != row.student else []
+    if score.reaches(TOO_GOOD):
+        remarks.append("better than any published model")
+    return "; ".join(remarks)
+
+
+def _judge_report(row: Row, path: Path, seen: dict[Rates, str]) -> str:
+    """Fill in what there is to say of the report; return the remark."""
+    try:
+        _refuse_link(path)
+        ablation = read_ablation(path)
+    except HandedInError as error:
+        row.report_problem = _on_one_line(error)
+        return ""
+    row.report_points = ablation.points
+    row.report_problem = "; ".join(map(str, ablation.problems))
+    first = seen.setdefault(ablation.rates, row.student) if ablation.rates else row.student
+    return f"the same rates in the report as {first}" if first != row.student else ""
+
+
+def _refuse_link(path: Path) -> None:
+    """Refuse what may lead to another's work."""
+    if path.is_symlink() or path.parent.is_symlink():
+        raise unreadable(path, "links", "it is a link; expected the file itself")
+
+
+def _on_one_line(error: HandedInError) -> str:
+    return "; ".join(str(error).split("\n  "))
 
 
 def as_csv(rows: Sequence[Row]) -> str:
@@ -116,13 +157,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m transformer_ref.checks.capstone",
         description="Judge files of predictions without running anything of a student, and print "
-        "a CSV table: student, points, PER, WER, problem, remark.",
+        "a CSV table: student, points, PER, WER, problem, the report's points and problem, remark.",
     )
     parser.add_argument(
         "paths",
         nargs="+",
         type=Path,
-        help=f"files {FILE}, or a folder with <student>/capstone/{FILE} in it",
+        help=f"files {FILE}, or a folder with <student>/capstone/{FILE} in it; "
+        f"{REPORT_FILE} lies beside it",
     )
     parser.add_argument(
         "--gold", type=Path, help="score these words (a row word,phones for each pronunciation)"

@@ -8,82 +8,24 @@ phonemes as the package names them.
 from __future__ import annotations
 
 import csv
-import os
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import get_args
 
+from transformer_ref.checks.capstone.reading import HandedInError, Problem, read_text, short
 from transformer_ref.data import PHONEMES, Split, load_cmudict
 from transformer_ref.files import write_text
 
 HEADER = ("word", "phones")
 MAX_BYTES = 5_000_000
+TOO_LARGE = "the test words take about 300,000. Are the training words in it?"
+TABLES = (".csv", ".txt", ".tsv")  # what a table may be called by mistake
 MAX_PHONES = 100
-SHOWN = 10
 
 _PHONEMES = frozenset(PHONEMES)
-# What other programs save under the name of a text file, by their first bytes.
-_OTHER_FORMATS = {
-    b"PK\x03\x04": "a spreadsheet or another zip archive",
-    b"\x1f\x8b": "compressed with gzip",
-    b"\xff\xfe": "text in UTF-16",
-    b"\xfe\xff": "text in UTF-16",
-}
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong with a file.
-
-    Attributes:
-        kind: what such problems are called, in the plural; they are counted by it.
-        message: what was received, and what was expected.
-        line: where, counted from 1; None where it has no place.
-    """
-
-    kind: str
-    message: str
-    line: int | None = None
-
-    def __str__(self) -> str:
-        return self.message if self.line is None else f"line {self.line}: {self.message}"
-
-
-class PredictionsError(ValueError):
-    """A file of pronunciations cannot be scored.
-
-    Args:
-        name: of the file.
-        problems: all that is wrong with it, at least one.
-
-    Attributes:
-        problems: the same.
-    """
-
-    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
-        count = "1 problem" if len(problems) == 1 else f"{len(problems):,} problems"
-        shown = _choose(problems)
-        lines = [f"{name} cannot be scored: {count}", *(str(problems[i]) for i in shown)]
-        rest = Counter(problem.kind for problem in problems)
-        rest.subtract(problems[i].kind for i in shown)
-        if rest.total():
-            counts = "; ".join(
-                f"{kind}: {number:,}" for kind, number in rest.most_common() if number
-            )
-            lines.append(f"and {rest.total():,} more ({counts})")
-        super().__init__("\n  ".join(lines))
-
-
-def _choose(problems: Sequence[Problem]) -> list[int]:
-    """Choose which problems to show: the first of each kind, then from the top; by place."""
-    firsts = {problem.kind: i for i, problem in reversed([*enumerate(problems)])}
-    order = dict.fromkeys([*sorted(firsts.values()), *range(len(problems))])
-    return sorted([*order][:SHOWN])
 
 
 @dataclass
@@ -128,7 +70,7 @@ class _Reader:
         if not word:
             self._note("lines without a word", "nothing stands before the comma", number)
         elif self.asked is not None and word not in self.asked:
-            message = f"{_short(word)} is none of the {len(self.asked):,} words asked for"
+            message = f"{short(word)} is none of the {len(self.asked):,} words asked for"
             self._note("words not asked for", message + _why_not_asked(word, self.asked), number)
         elif self.asked is not None and word in self.places:
             message = f"{word!r} stands already in line {self.places[word]}; expected once"
@@ -150,7 +92,7 @@ def read_predictions(path: str | Path, words: Collection[str]) -> dict[str, list
         The phonemes of each word, in the order of `words`.
 
     Raises:
-        PredictionsError: naming all that is wrong, with lines: also if there is no file.
+        HandedInError: naming all that is wrong, with lines: also if there is no file.
     """
     asked = dict.fromkeys(words)
     rows = _read_rows(Path(path), asked)
@@ -168,11 +110,11 @@ def read_gold(path: str | Path) -> list[tuple[str, list[list[str]]]]:
         The words, in the order in which they come first, each with its pronunciations.
 
     Raises:
-        PredictionsError: as :func:`read_predictions`, or if there is no word.
+        HandedInError: as :func:`read_predictions`, or if there is no word.
     """
     rows = _read_rows(Path(path), None)
     if not rows:
-        raise PredictionsError(Path(path).name, [Problem("empty files", "it holds no word")])
+        raise HandedInError(Path(path).name, [Problem("empty files", "it holds no word")])
     return list(rows.items())
 
 
@@ -195,75 +137,25 @@ def write_predictions(path: str | Path, predictions: Mapping[str, Sequence[str]]
 
 
 def _read_rows(path: Path, asked: Collection[str] | None) -> dict[str, list[list[str]]]:
-    numbered = enumerate(re.split(r"\r\n|\n|\r", _read_text(path)), start=1)
+    numbered = enumerate(
+        re.split(r"\r\n|\n|\r", read_text(path, MAX_BYTES, TOO_LARGE, TABLES)), start=1
+    )
     lines = [(number, line) for number, line in numbered if line.strip()]
     if not lines:
-        raise PredictionsError(path.name, [Problem("empty files", "it holds no text")])
+        raise HandedInError(path.name, [Problem("empty files", "it holds no text")])
     header = _fields(lines[0][1])
     reader = _Reader(asked)
     if header != list(HEADER):
         message, is_fatal = _why_no_header(lines[0][1], header, asked or ())
         reader.problems.append(Problem("wrong headers", message, lines[0][0]))
         if is_fatal:  # every line after it would be wrong for the same reason
-            raise PredictionsError(path.name, reader.problems)
+            raise HandedInError(path.name, reader.problems)
     looks_like_a_word = header is not None and header[0] in (asked or ())
     reader.read(lines if looks_like_a_word else lines[1:])
     reader.look_for_missing_words()
     if reader.problems:
-        raise PredictionsError(path.name, reader.problems)
+        raise HandedInError(path.name, reader.problems)
     return reader.rows
-
-
-def _read_text(path: Path) -> str:
-    """Read the whole file as text; never more of it than a file of predictions may hold."""
-    content = _read_bytes(path)
-    what = next((what for start, what in _OTHER_FORMATS.items() if content.startswith(start)), "")
-    if what:
-        raise _unreadable(path, "other formats", f"it is {what}; expected plain text in UTF-8")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        number = len(re.findall(rb"\r\n|\n|\r", content[: error.start])) + 1
-        message = f"the byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8"
-        raise _unreadable(path, "other encodings", message, number) from None
-    if "\0" in text:
-        number = len(re.findall(r"\r\n|\n|\r", text[: text.index("\0")])) + 1
-        message = "a character with the code 0; expected plain text in UTF-8"
-        raise _unreadable(path, "other encodings", message, number)
-    return text
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        # A pipe or a device would never end.
-        if path.exists() and not path.is_file():
-            raise _unreadable(path, "other formats", "it is a folder or a device; expected a file")
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise _unreadable(path, "missing files", f"there is no such file{_beside(path)}") from None
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise _unreadable(path, "missing files", f"it cannot be read: {reason}") from None
-    if len(content) > MAX_BYTES:
-        message = (
-            f"it has more than {MAX_BYTES:,} bytes; the test words take about 300,000. "
-            "Are the training words in it?"
-        )
-        raise _unreadable(path, "files too large", message)
-    return content
-
-
-def _beside(path: Path) -> str:
-    """Name the CSV files in the folder: it may be there under another name."""
-    folder = path.parent
-    names = sorted(os.listdir(folder)) if folder.is_dir() else []
-    tables = [name for name in names if name.lower().endswith((".csv", ".txt", ".tsv"))]
-    return f"; in its place stands {', '.join(map(_short, tables[:3]))}" if tables else ""
-
-
-def _unreadable(path: Path, kind: str, message: str, line: int | None = None) -> PredictionsError:
-    return PredictionsError(path.name, [Problem(kind, message, line)])
 
 
 def _fields(line: str) -> list[str] | None:
@@ -281,7 +173,7 @@ def _fields(line: str) -> list[str] | None:
 def _why_no_header(line: str, header: list[str] | None, asked: Collection[str]) -> tuple[str, bool]:
     """Say what is wrong with the first line, and whether that is so of all lines."""
     expected = f"expected {','.join(HEADER)!r}"
-    received = f"the header is {_short(line)}, {expected}"
+    received = f"the header is {short(line)}, {expected}"
     names = header or []
     lowered = [name.lower() for name in names]
     if len(names) == 1 and (separator := _other_separator(line)):
@@ -293,7 +185,7 @@ def _why_no_header(line: str, header: list[str] | None, asked: Collection[str]) 
     if lowered == list(HEADER):
         return f"{received}: in lower case", False
     if names and names[0] in asked:
-        return f"there is no header: line 1 is {_short(line)}, {expected}", False
+        return f"there is no header: line 1 is {short(line)}, {expected}", False
     return received, len(names) != len(HEADER)
 
 
@@ -303,7 +195,7 @@ def _other_separator(line: str) -> str:
 
 
 def _why_malformed(line: str, fields: list[str] | None) -> str:
-    received = f"received {_short(line)}"
+    received = f"received {short(line)}"
     if fields is None:
         return f"{received}: a quotation mark is opened and not closed, or stands inside a field"
     if len(fields) == 1:
@@ -331,7 +223,7 @@ def _words(split: Split) -> frozenset[str]:
 
 def _wrong_phones(word: str, phones: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the kind and the message of what is wrong with a pronunciation."""
-    place = f"the pronunciation of {_short(word)}"
+    place = f"the pronunciation of {short(word)}"
     if not phones:
         message = f"{place} is empty; expected at least one phone: a guess costs no more"
         yield "empty pronunciations", message
@@ -346,7 +238,7 @@ def _wrong_phones(word: str, phones: Sequence[str]) -> Iterator[tuple[str, str]]
         more = f" and {others} more" if others else ""
         yield (
             "unknown phones",
-            f"unknown phone {_short(first)}{more} in {place}; expected {_expected(first)}",
+            f"unknown phone {short(first)}{more} in {place}; expected {_expected(first)}",
         )
 
 
@@ -356,9 +248,3 @@ def _expected(phone: str) -> str:
     if phone.upper().rstrip("012") in _PHONEMES:
         return f"{phone.upper().rstrip('012')!r}, in upper case"
     return f"one of the {len(PHONEMES)} of transformer_ref.data.PHONEMES"
-
-
-def _short(text: object, length: int = 40) -> str:
-    """Quote what was received, without control characters, and not more than fits on a line."""
-    shown = str(text)
-    return repr(shown if len(shown) <= length else shown[: length - 3] + "...")

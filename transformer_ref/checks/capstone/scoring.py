@@ -14,7 +14,7 @@ from transformer_ref.data import Entry
 from transformer_ref.metrics import edit_distance
 
 FILE = "predictions.csv"
-POINTS = 20
+POINTS = 16
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Step:
 
 
 # The one place where they stand; tests compare the tables in the exercise and the guide with it.
-STEPS = (Step(300, 4), Step(200, 7), Step(140, 9), Step(100, 11), Step(80, 16), Step(65, 20))
+STEPS = (Step(300, 3), Step(200, 5), Step(140, 7), Step(100, 9), Step(80, 13), Step(65, 16))
 # No published model comes near it, on whatever split.
-TOO_GOOD = Step(40, 20)
+TOO_GOOD = Step(40, POINTS)
 
 NOTHING = "-"
 _LENGTHS = ((1, 4), (5, 6), (7, 8), (9, 10), (11, 99))

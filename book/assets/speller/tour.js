@@ -1,0 +1,133 @@
+// The guided tour of book/speak.md: cards that light the part they speak of and set the figure for it.
+// Each card is right about the trained model that ships with the course; a test of the site reads them.
+
+(() => {
+  const { make } = window.speller.pictures;
+  const still = window.matchMedia("(prefers-reduced-motion: reduce)");
+
+  // What is lit, what the figure is set to, and what the card says.
+  const CARDS = [
+    {
+      part: "word",
+      state: { word: "knight" },
+      title: "A word goes in",
+      text: "The encoder has read the six letters of knight, all at once, and made one vector for each. That is the memory. It stays the same while the decoder speaks.",
+    },
+    {
+      part: "player",
+      state: { word: "knight", at: 1 },
+      title: "Phonemes come out one by one",
+      text: "The decoder starts from a begin token and says N. Then it reads what it has said, and says the next one, until it says that the word is over. Back and Next do this step by step.",
+    },
+    {
+      part: "look",
+      state: { word: "knight", at: 1 },
+      title: "A ribbon is an attention weight",
+      text: "To say N, the decoder looks at k and at n, with about half of its attention each. This is the mean over three layers with four heads each.",
+    },
+    {
+      part: "look",
+      state: { word: "knight", at: 1, layer: 1 },
+      title: "One layer at a time",
+      text: "Here is layer 1 alone. All its heads look at k, with more than nine tenths of their attention. Does the model need the k?",
+    },
+    {
+      part: "look",
+      state: { word: "knight", hide: [0] },
+      title: "Hide the letter",
+      text: "Now the k is hidden from the decoder, and it still says N AY T. The encoder has mixed the letters, so the vector of n can carry what the k had to say.",
+    },
+    {
+      part: "look",
+      state: { word: "knight", hide: [1] },
+      title: "Hide another one",
+      text: "With the n hidden instead, it says K AY T. What happens when you take something away is better evidence than a wide ribbon.",
+    },
+    {
+      part: "lens",
+      state: { word: "knight", at: 1 },
+      title: "What each layer would say",
+      text: "If the decoder stopped after layer 1, it would say K, and be unsure. After layer 2 it says N, still unsure. After layer 3 it is sure.",
+    },
+    {
+      part: "next",
+      state: { word: "chaos", force: [[0, "K"]], at: 1 },
+      title: "Make it say something else",
+      text: "For chaos the model begins with CH, and ends wrong. Here it was made to begin with K, its second choice. It reads its own K at the next steps and says K EY AA S, which is right. Press Next to see it.",
+    },
+    {
+      part: "heads",
+      state: { word: "chaos", off: ["3.4"] },
+      title: "Switch a head off",
+      text: "Without head 3.4, the same word comes out right: K EY AA S. This is one word: of the first 600 words of the dev data, one head less changes between 4 and 9 in a hundred.",
+    },
+    {
+      part: "beam",
+      state: { word: "attach" },
+      title: "Greedy and beam search",
+      text: "Greedy search takes the best first phoneme of attach and ends with AE T AH K. A beam keeps the second best too, and finds AH T AE CH, which is right and more probable as a whole. Now type a word of your own.",
+    },
+  ];
+
+  class Tour {
+    constructor(figure) {
+      this.figure = figure;
+      this.begin = make(document.createElement("div"), "button", { type: "button", textContent: `Take the tour: ${CARDS.length} cards` });
+      this.begin.className = "speak-begin";
+      figure.box.prepend(this.begin);
+      this.begin.addEventListener("click", () => this.show(0));
+      this.card = document.createElement("div");
+      this.card.className = "speak-card";
+      this.card.setAttribute("role", "group");
+      this.card.setAttribute("aria-label", "Guided tour");
+      this.title = make(this.card, "p", { className: "speak-title", tabIndex: -1 });
+      this.text = make(this.card, "p");
+      const buttons = make(this.card, "div", { className: "moving-buttons" });
+      const [back, next, leave] = ["Back", "Next", "Leave"].map((textContent) => make(buttons, "button", { type: "button", textContent }));
+      Object.assign(this, { back, next });
+      back.addEventListener("click", () => this.show(this.at - 1));
+      next.addEventListener("click", () => this.show(this.at + 1));
+      leave.addEventListener("click", () => this.leave());
+      this.card.addEventListener("keydown", (event) => {
+        if (event.key === "Escape") this.leave();
+      });
+    }
+
+    show(at) {
+      if (at < 0) return;
+      if (at === CARDS.length) {
+        this.leave();
+        return;
+      }
+      const { part, state, title, text } = CARDS[at];
+      this.at = at;
+      this.unlight();
+      const place = this.figure.box.querySelector(`[data-part="${part}"]`);
+      place.classList.add("speak-lit");
+      if (place.tagName === "DETAILS") place.open = true;
+      place.before(this.card);
+      this.begin.hidden = true;
+      this.title.textContent = `${at + 1} of ${CARDS.length}: ${title}`;
+      this.text.textContent = text;
+      this.back.setAttribute("aria-disabled", String(at === 0));
+      this.next.textContent = at === CARDS.length - 1 ? "Done" : "Next";
+      this.figure.set(state);
+      this.card.scrollIntoView({ block: "start", behavior: still.matches ? "auto" : "smooth" });
+      this.title.focus({ preventScroll: true });
+    }
+
+    unlight() {
+      this.figure.box.querySelector(".speak-lit")?.classList.remove("speak-lit");
+    }
+
+    // The figure stays as the card has set it.
+    leave() {
+      this.unlight();
+      this.card.remove();
+      this.begin.hidden = false;
+      this.begin.focus();
+    }
+  }
+
+  window.speller.addTour = (figure) => new Tour(figure);
+})();
