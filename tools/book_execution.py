@@ -44,4 +44,6 @@ def execute_ahead(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str]) -
 def execute(folder: str, timeout: int, chapter: str) -> None:
     """Execute a chapter into the cache of a folder, if it is not there as it stands."""
     executor = load_executor("local-serial", get_cache(folder))
-    executor.run_and_cache(filter_uris=[chapter], timeout=timeout)
+    run = partial(executor.run_and_cache, filter_uris=[chapter], timeout=timeout)
+    if run().errored:  # not by the chapter: kernels that start at once may be given one port
+        run()

@@ -209,6 +209,21 @@ def test_no_chapter_imports_the_checks() -> None:
                 assert "transformer_ref.checks" not in cell.source, f"{chapter}: {cell.id}"
 
 
+def test_a_kernel_that_does_not_start_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = [SimpleNamespace(errored=["book/works.ipynb"]), SimpleNamespace(errored=[])]
+    runs: list[dict[str, Any]] = []
+
+    def run_and_cache(**settings: Any) -> Any:
+        runs.append(settings)
+        return outcomes[len(runs) - 1]
+
+    executor = SimpleNamespace(run_and_cache=run_and_cache)
+    monkeypatch.setattr(book_execution, "load_executor", lambda *_: executor)
+    monkeypatch.setattr(book_execution, "get_cache", lambda _: None)
+    book_execution.execute("cache", 60, "book/works.ipynb")
+    assert runs == [{"filter_uris": ["book/works.ipynb"], "timeout": 60}] * 2
+
+
 def test_chapters_are_executed_ahead_and_kept(tmp_path: Path) -> None:
     """One that fails is not kept: myst-nb then tells what is wrong with it."""
     sources = {
