@@ -102,9 +102,17 @@ def make_copy(modules: Sequence[str]) -> None:
         "source_paths": ["transformer_ref"],
         "only_mutate": [f"transformer_ref/{module}.py" for module in modules],
         "also_copy": [path.name for path in sorted(COPY.iterdir()) if path.name != ".mutation"],
-        # torch.compile cannot look through the switch that mutmut puts into each function.
+        # Neither torch.compile nor torch.export looks through the switch that mutmut puts into each
+        # function.
         "pytest_add_cli_args": [
-            *("-p", "no:cacheprovider", "-m", "not slow and not weekly", "-k", "not compile")
+            *(
+                "-p",
+                "no:cacheprovider",
+                "-m",
+                "not slow and not weekly",
+                "-k",
+                "not compile and not export",
+            )
         ],
         "pytest_add_cli_args_test_selection": tests,
     }
