@@ -40,10 +40,10 @@ MODULES: Mapping[str, tuple[str, ...]] = {
         f"training/{name}": ("training", "errors")
         for name in ("config", "losses", "optimizers", "run_state", "schedules", "trainer")
     },
-    "decoding": ("decoding", "gpt", "errors"),
+    "decoding": ("decoding", "gpt", "torch_world", "errors"),
     "cache": ("cache", "decoding", "gpt", "errors"),
     "layers": ("layers", "cache", "model", "decoding", "gpt", "parity", "errors"),
-    "model": ("model", "cache", "decoding", "parity", "errors", "bad_input"),
+    "model": ("model", "cache", "decoding", "parity", "torch_world", "errors", "bad_input"),
     "gpt": ("gpt", "cache", "errors"),
 }
 GOAL = 0.85
