@@ -35,8 +35,10 @@ const KINDS = [
   /^book\//,
 ];
 
-function rank([page, , , , score]) {
+function rank([page, title, anchor, , score]) {
   const kind = KINDS.findIndex((pattern) => pattern.test(page));
+  const asked = new URLSearchParams(location.search).get("q") ?? "";
+  if (!anchor && title.trim().toLowerCase() === asked.trim().toLowerCase()) return 1e6 + score; // a page by its name
   // An entry of the glossary scores as much as a chapter on the same words, which comes first.
   return 1000 * (kind < 0 ? 0 : KINDS.length - kind) + score - (page === "book/glossary" ? 1 : 0);
 }

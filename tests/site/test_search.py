@@ -31,6 +31,7 @@ def search(tab: Page, address: str, words: str) -> list[str]:
         ("multi-head attention", "book/attention"),
         ("beam search", "book/decoding"),
         ("causal mask", "book/masking"),
+        ("speak your word", "book/speak"),
     ],
 )
 def test_the_chapter_comes_first(tab: Page, address: str, words: str, page: str) -> None:

@@ -368,8 +368,8 @@ def test_a_tab_stop_leads_to_each_control(figure: Locator) -> None:
     [
         ("", "Type a word first"),
         ("two words", "One word at a time"),
-        ("caf\u00e9", "It has no token for \u00e9"),
-        ("b4", "It has no token for 4"),
+        ("caf\u00e9", "It has no token for \u201c\u00e9\u201d"),
+        ("b4", "It has no token for \u201c4\u201d"),
         ("x" * 29, "At most 28 letters; this word has 29"),
     ],
 )
@@ -481,7 +481,7 @@ def test_the_tour_lights_what_it_speaks_of_and_is_right(figure: Locator, speller
         ("look", "knight is over: N AY T. With k (letter 1) hidden"),
         ("look", "knight is over: K AY T. With n (letter 2) hidden"),
         ("lens", "after layer 1 is K, after layer 2 N, after layer 3 N"),
-        ("next", "K, with probability 0.20. You chose it; the model would have said CH"),
+        ("look", "chaos is over: K EY AA S. With K forced at step 1; without, it says CH AW Z."),
         ("heads", "chaos is over: K EY AA S. With head 3.4 off; without, it says CH AW Z."),
         ("beam", "attach is over: AE T AH K."),
     ]
@@ -513,6 +513,29 @@ def test_the_tour_is_left_at_any_card(figure: Locator) -> None:
     expect(tour).to_contain_text("1 of 10")
     tour.get_by_role("button", name="Leave").press("Enter")
     expect(begin).to_be_focused()
+
+
+@pytest.mark.browser
+def test_weights_of_heads_that_are_off_are_left_out(figure: Locator) -> None:
+    speak(figure, "knight")
+    words = figure.locator(".moving-words")
+    for layer in (1, 2, 3):
+        expect(words).not_to_contain_text("nothing comes")
+        for head in (1, 2, 3, 4):
+            figure.get_by_role("button", name=f"Head {layer}.{head}").click()
+    expect(words).to_contain_text("nothing comes from the letters")
+    expect(figure.locator(".speak-ribbons path")).to_have_count(0)
+
+
+@pytest.mark.browser
+def test_a_way_leads_back_from_the_figure_to_the_question(figure: Locator) -> None:
+    back = figure.get_by_role("button", name="Back to the question")
+    expect(back).to_be_hidden()
+    asked = figure.page.locator("button.speak-try").nth(4)
+    asked.click()
+    back.click()
+    expect(asked).to_be_focused()
+    expect(asked).to_be_in_viewport()
 
 
 @pytest.mark.browser

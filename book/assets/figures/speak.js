@@ -39,7 +39,7 @@
     if (word === "") return ["", "Type a word first."];
     if (/\s/.test(word)) return ["", "One word at a time, please: the model has never seen a space."];
     const unknown = [...word].find((letter) => !/[a-z']/.test(letter));
-    if (unknown) return ["", `The model knows the letters a to z and the apostrophe. It has no token for ${unknown}.`];
+    if (unknown) return ["", `The model knows the letters a to z and the apostrophe. It has no token for \u201c${unknown}\u201d.`];
     if (word.length > MOST_LETTERS) return ["", `At most ${MOST_LETTERS} letters; this word has ${word.length}.`];
     return [word, ""];
   }
@@ -382,11 +382,20 @@
   // ---- buttons in the text of the page ----------------------------------------------------------
 
   // <button class="speak-try" data-word="..." data-hide="1"> speaks the word, with that letter hidden.
+  // The answer lies below the button, so a way leads back to it.
   function connectTries(figure) {
+    const behavior = still.matches ? "auto" : "smooth";
+    const back = make(figure.message.parentElement, "button", { type: "button", textContent: "Back to the question", hidden: true });
+    let asked = null;
+    back.addEventListener("click", () => {
+      asked.scrollIntoView({ block: "center", behavior });
+      asked.focus({ preventScroll: true });
+    });
     for (const button of document.querySelectorAll("button.speak-try")) {
       button.hidden = false;
       button.addEventListener("click", async () => {
-        figure.box.scrollIntoView({ behavior: still.matches ? "auto" : "smooth" });
+        [asked, back.hidden] = [button, false];
+        figure.box.scrollIntoView({ behavior });
         const { word, hide } = button.dataset;
         if (await figure.set({ word, hide: hide ? [hide - 1] : [] })) figure.animate();
       });

@@ -28,10 +28,13 @@ window.speller.pictures = (() => {
     return all.sort((one, other) => other.probability - one.probability).slice(0, most);
   }
 
-  // The weight of each letter in one step, for one head, or as a mean over heads, layers or both.
-  function look({ layer, head }, step) {
-    const layers = layer === "mean" ? step.cross : [step.cross[layer]];
-    const rows = layers.flatMap((heads) => (head === "mean" ? heads : [heads[head]]));
+  // The weight of each letter in one step, for one head, or as a mean over heads, layers or both; what is off is left out.
+  function look({ layer, head, off }, step) {
+    const rows = step.cross.flatMap((heads, depth) => heads.filter((_, number) => {
+      const chosen = (layer === "mean" || layer === depth) && (head === "mean" || head === number);
+      return chosen && !off.has(`${depth + 1}.${number + 1}`);
+    }));
+    if (rows.length === 0) return step.cross[0][0].map(() => 0);
     return rows[0].map((_, place) => rows.reduce((sum, row) => sum + row[place], 0) / rows.length);
   }
 
@@ -117,7 +120,8 @@ window.speller.pictures = (() => {
     const step = view.steps[view.at - 1];
     const weights = look(view, step);
     const highest = Math.max(...weights);
-    if (highest === 0) return "all letters are hidden, so there is nothing to look at.";
+    if (view.hidden.size === view.word.length) return "all letters are hidden, so there is nothing to look at.";
+    if (highest === 0) return `nothing comes from the letters: what is chosen, ${whose(view)}, is off.`;
     const places = weights.map((weight, place) => [weight, place]).filter(([weight]) => weight >= 0.1);
     places.sort(([one], [other]) => other - one);
     const shares = places.slice(0, 3).map(([weight, place]) => `${view.word[place]} (letter ${place + 1}) ${percent(weight)}`);
@@ -229,14 +233,15 @@ window.speller.pictures = (() => {
   function ending(view) {
     if (view.at < view.steps.length) return "The word goes on.";
     const said = say(view, view.steps.map(({ id }) => id));
-    const ended = view.phonemes[view.steps.at(-1).id] === END ? "" : " It was stopped here, before it came to an end.";
+    const stopped = view.phonemes[view.steps.at(-1).id] !== END;
     const changes = [
       ...[...view.hidden].sort((one, other) => one - other).map((place) => `${view.word[place]} (letter ${place + 1}) hidden`),
       ...[...view.off].sort().map((key) => `head ${key} off`),
       ...[...view.forced].map(([row, id]) => `${name(view, id)} forced at step ${row + 1}`),
     ];
     const changed = changes.length ? ` With ${changes.join(", ")}; without, it says ${view.plain}.` : "";
-    return `${view.word} is over: ${said}.${ended}${changed}`;
+    if (stopped) return `${view.word} was stopped after ${view.steps.length} phonemes: ${said}.${changed}`;
+    return `${view.word} is over: ${said}.${changed}`;
   }
 
   return { make, draw, say, number, drawRibbons, showLetters, makeBars, showBars, showLens, showNumbers, showBeams, describe };

@@ -17,7 +17,7 @@
       part: "player",
       state: { word: "knight", at: 1 },
       title: "Phonemes come out one by one",
-      text: "The decoder starts from a begin token and says N. Then it reads what it has said, and says the next one, until it says that the word is over. Back and Next do this step by step.",
+      text: "The decoder starts from a begin token and says N. Then it reads what it has said, and says the next one, until it says that the word is over. Back and Next under the curves do this step by step.",
     },
     {
       part: "look",
@@ -50,16 +50,16 @@
       text: "If the decoder stopped after layer 1, it would say K, and be unsure. After layer 2 it says N, still unsure. After layer 3 it is sure.",
     },
     {
-      part: "next",
-      state: { word: "chaos", force: [[0, "K"]], at: 1 },
+      part: "look",
+      state: { word: "chaos", force: [[0, "K"]] },
       title: "Make it say something else",
-      text: "For chaos the model begins with CH, and ends wrong. Here it was made to begin with K, its second choice. It reads its own K at the next steps and says K EY AA S, which is right. Press Next to see it.",
+      text: "For chaos the model begins with CH, and ends wrong. Here it was made to begin with K, its second choice. It read that K at the next steps and said K EY AA S, which is right. Any of the five bars can be pressed so.",
     },
     {
       part: "heads",
       state: { word: "chaos", off: ["3.4"] },
       title: "Switch a head off",
-      text: "Without head 3.4, the same word comes out right: K EY AA S. This is one word: of the first 600 words of the dev data, one head less changes between 4 and 9 in a hundred.",
+      text: "Without head 3.4, the same word comes out right: K EY AA S. This is one word: to switch off any one of the 12 heads changes the answer for 4 to 9% of the first 600 dev words, for better or worse.",
     },
     {
       part: "beam",
@@ -83,7 +83,7 @@
       this.title = make(this.card, "p", { className: "speak-title", tabIndex: -1 });
       this.text = make(this.card, "p");
       const buttons = make(this.card, "div", { className: "moving-buttons" });
-      const [back, next, leave] = ["Back", "Next", "Leave"].map((textContent) => make(buttons, "button", { type: "button", textContent }));
+      const [back, next, leave] = ["Previous card", "Next card", "Leave"].map((textContent) => make(buttons, "button", { type: "button", textContent }));
       Object.assign(this, { back, next });
       back.addEventListener("click", () => this.show(this.at - 1));
       next.addEventListener("click", () => this.show(this.at + 1));
@@ -110,7 +110,7 @@
       this.title.textContent = `${at + 1} of ${CARDS.length}: ${title}`;
       this.text.textContent = text;
       this.back.setAttribute("aria-disabled", String(at === 0));
-      this.next.textContent = at === CARDS.length - 1 ? "Done" : "Next";
+      this.next.textContent = at === CARDS.length - 1 ? "Done" : "Next card";
       this.figure.set(state);
       this.card.scrollIntoView({ block: "start", behavior: still.matches ? "auto" : "smooth" });
       this.title.focus({ preventScroll: true });
