@@ -111,7 +111,7 @@ def make_copy(modules: Sequence[str]) -> None:
                 "-m",
                 "not slow and not weekly",
                 "-k",
-                "not compile and not export",
+                "not compile and not export and not forgotten",
             )
         ],
         "pytest_add_cli_args_test_selection": tests,

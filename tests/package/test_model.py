@@ -241,7 +241,7 @@ class TestWhatIsLookedAtOnce:
         ids = torch.tensor([[5, 6, 7, 8, 9]])
         cache = KVCache(model.config.num_decoder_layers)
         parts = [
-            model.decode(part, memory, cache=cache, is_causal=True) for part in ids.split([2, 3], 1)
+            model.decode(part, memory, cache=cache, is_causal=True) for part in ids.split([3, 2], 1)
         ]
         expected = model.decode(ids, memory, is_causal=True)
         torch.testing.assert_close(torch.cat(parts, dim=1), expected, rtol=0, atol=1e-6)
