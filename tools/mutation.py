@@ -42,7 +42,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     },
     "decoding": ("decoding", "gpt", "torch_world", "errors"),
     "cache": ("cache", "decoding", "gpt", "errors"),
-    "layers": ("layers", "cache", "model", "decoding", "gpt", "parity", "errors"),
+    "layers": ("layers", "cache", "gpt", "parity", "errors"),
     "model": ("model", "cache", "decoding", "parity", "torch_world", "errors", "bad_input"),
     "gpt": ("gpt", "cache", "errors"),
 }
