@@ -34,6 +34,7 @@ from transformer_ref import (
     scaled_dot_product_attention,
     split_heads,
 )
+from transformer_ref.masks import PreparedMask
 
 # Half precision holds about 3 (float16) or 2 (bfloat16) decimal digits.
 ALL_TOLERANCES = {**TOLERANCES, torch.float16: 5e-3, torch.bfloat16: 4e-2}
@@ -320,6 +321,9 @@ def test_is_causal_and_a_mask_exclude_each_other(need_weights: bool) -> None:
     x, mask = torch.randn(1, 4, 6), causal_mask(4)
     with pytest.raises(ValueError, match=r"needs T == S and mask=None, got T=4, S=4, mask=\(1, 1"):
         MultiHeadAttention(6, 2)(x, x, x, mask, need_weights=need_weights, is_causal=True)
+    prepared = PreparedMask.of(mask)
+    with pytest.raises(ValueError, match=r"mask=\(1, 1, 4, 4\)"):
+        MultiHeadAttention(6, 2)(x, x, x, prepared, need_weights=need_weights, is_causal=True)
 
 
 @pytest.mark.parametrize("path", [fused_attention, scaled_dot_product_attention])

@@ -567,6 +567,7 @@ def test_a_generator_of_another_device_is_named():
         ({"num_return": 0}, "num_return must be an integer of at least 1, got 0"),
         ({"num_return": 4}, "num_return must be at most beam_size, got 4 of beam_size 3"),
         ({"length_penalty": -0.1}, r"length_penalty must be at least 0, got -0\.1"),
+        ({"length_penalty": float("inf")}, "length_penalty must be at least 0, got inf"),
         ({"length_penalty": float("nan")}, "length_penalty must be at least 0, got nan"),
         ({"max_len": 0}, r"max_len must lie in 1\.\.24, got 0"),
         ({"bos_id": 9}, r"bos_id must lie in 0\.\.8, got 9"),
