@@ -4,7 +4,7 @@
 other in the modules that everything rests on, and runs the tests that reach the change.
 It writes tests/mutation/RESULTS.md and results.json.
 A change that no test noticed must be listed with the reason in tests/mutation/survivors.toml.
-It takes about an hour; `make test` does not run it.
+It takes some hours of one core; `make test` does not run it.
 """
 
 from __future__ import annotations

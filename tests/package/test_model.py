@@ -230,6 +230,13 @@ class TestWhatIsLookedAtOnce:
         with pytest.raises(IndexError):
             model.decode(bad, torch.zeros(1, 2, D_MODEL), check_ids=False)
 
+    def test_ids_out_of_the_vocabulary_are_named_as_the_arguments_are(self) -> None:
+        model, good = small_model(), torch.tensor([[5, 6]])
+        with pytest.raises(ValueError, match=r"^src must lie in 0\.\.22"):
+            model(torch.tensor([[5, 23]]), good)
+        with pytest.raises(ValueError, match=r"^tgt_in must lie in 0\.\.18"):
+            model(good, torch.tensor([[5, 19]]))
+
     def test_causal_alone_takes_no_mask_beside_it(self) -> None:
         model, memory = small_model(), torch.zeros(1, 2, D_MODEL)
         mask = torch.ones(1, 1, 3, 3, dtype=torch.bool)
@@ -260,6 +267,8 @@ def test_the_first_rows_are_as_wide_as_their_use_asks_for() -> None:
             assert embedding.weight[1:].std().item() == pytest.approx(std, rel=0.05)
             assert not embedding.weight[PAD].any()
         assert model.output_proj.weight[1:].std().item() == pytest.approx(1 / 48, rel=0.05)
+    other = small_model(pad_id=3)
+    assert not other.src_embedding.weight[3].any() and not other.tgt_embedding.weight[3].any()
 
 
 def test_one_rate_is_that_of_all_dropouts() -> None:
