@@ -268,7 +268,8 @@ def test_the_first_rows_are_as_wide_as_their_use_asks_for() -> None:
             assert not embedding.weight[PAD].any()
         assert model.output_proj.weight[1:].std().item() == pytest.approx(1 / 48, rel=0.05)
     other = small_model(pad_id=3)
-    assert not other.src_embedding.weight[3].any() and not other.tgt_embedding.weight[3].any()
+    assert not other.src_embedding.weight[3].any()
+    assert not other.tgt_embedding.weight[3].any()
 
 
 def test_one_rate_is_that_of_all_dropouts() -> None:
