@@ -25,6 +25,7 @@ from torch import Tensor
 from tools.book_drawings import inline_svg
 from tools.drawings.kit import Area, Drawing
 from transformer_ref.applications.g2p import Speller, load_g2p
+from transformer_ref.files import write_text
 
 WEIGHTS = "_static/speller/weights.js"
 # Besides the figure's own script, which tools/book_extension.py loads.
@@ -173,7 +174,7 @@ def write_weights(app: Sphinx, exception: Exception | None) -> None:
     if exception is None and app.builder.format == "html":
         path = Path(app.outdir, WEIGHTS)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(weights_script(load()), encoding="utf-8")
+        write_text(path, weights_script(load()))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

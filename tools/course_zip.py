@@ -13,6 +13,8 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+from transformer_ref.files import whole_file
+
 NAME = "transformer-course.zip"
 FOLDER = "transformer-course"
 ANSWERS = ("solutions/", "tests/")
@@ -81,6 +83,5 @@ def write(root: Path, site: Path) -> None:
     """Put the zip into the site, if it is not there as it should be."""
     content, target = pack(root), site / NAME
     if not target.is_file() or target.read_bytes() != content:
-        fresh = target.with_suffix(".new")
-        fresh.write_bytes(content)
-        fresh.replace(target)
+        with whole_file(target) as file:
+            file.write(content)

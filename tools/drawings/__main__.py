@@ -15,7 +15,7 @@ from pathlib import Path
 from tools.drawings.kit import Drawing
 from tools.drawings.model_map import CHAPTERS, model_map
 from tools.drawings.palette import page_style
-from transformer_ref.files import whole_file
+from transformer_ref.files import write_text
 
 ASSETS = Path(__file__).resolve().parents[2] / "book/assets"
 
@@ -49,8 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stale.append(path.relative_to(ASSETS).as_posix())
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(path) as file:
-                file.write(text.encode())
+            write_text(path, text)
     for name in stale:
         print(f"{'stale' if check else 'made'}: {name}")
     return 1 if check and stale else 0

@@ -219,5 +219,5 @@ window.speller.Model = (() => {
     }
   }
 
-  return Object.assign(Model, { BOS, EOS, softmax, logSoftmax });
+  return Model;
 })();
