@@ -186,6 +186,8 @@ def load_figures(
     Sphinx puts the files of html_js_files on every page, but those added here on this page only.
     """
     names = re.findall(r'<figure [^>]*data-figure="([a-z]+)"', context.get("body", ""))
+    if names:  # deferred scripts run in this order; without a priority it is 500
+        app.add_js_file("moving.js", loading_method="defer", priority=300)
     for name in sorted(set(names)):
         app.add_js_file(f"figures/{name}.js", loading_method="defer")
 

@@ -81,12 +81,12 @@ _RUN = TrainingConfig(
     warmup=500,
     decay_fraction=0.8,
     label_smoothing=0.0,
-    precision="float32",
+    precision="bfloat16",
     save_every=250,
 )
 RECIPE = Recipe(
     teacher=replace(MODEL_CONFIG, d_model=256, num_heads=8, d_ff=1024, dropout=0.2),
-    teaching=replace(_RUN, epochs=16),
+    teaching=replace(_RUN, epochs=12),
     seeds=(1, 2),
     made_up=240_000,
     student=replace(MODEL_CONFIG, dropout=0.0),

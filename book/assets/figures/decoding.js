@@ -4,15 +4,13 @@
 // tools/book_extension.py loads this file on pages that hold <figure data-figure="decoding">.
 
 (() => {
+  const { number, percent, make, draw, clear, makeSlider, makeSelect, makeButtons, makePlayer, makeWords, onNewWidth, dataFor, start } = window.moving;
   const END = "<eos>";
   const DROPPED = 2; // so many of the best that are not kept are shown
   const PAUSE = 1500; // milliseconds of a step while it plays
   const LANE = 46; // from one beginning to the next below it
 
-  // A minus sign, not a hyphen.
-  const number = (value, digits) => value.toFixed(digits).replace("-", "\u2212");
   const name = (token) => (token === END ? "end" : token);
-  const percent = (weight) => `${Math.round(100 * weight)}%`;
 
   // ---- the search -------------------------------------------------------------------------------
 
@@ -45,23 +43,6 @@
   }
 
   // ---- drawing ----------------------------------------------------------------------------------
-
-  function draw(parent, tag, attributes = {}, text = "") {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.textContent = text;
-    parent.append(element);
-    return element;
-  }
-
-  // A picture is as wide as its place, so that letters keep their size on a phone.
-  function clear(svg, height) {
-    const width = Math.max(260, svg.parentElement.clientWidth);
-    svg.replaceChildren();
-    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    svg.setAttribute("height", height);
-    return width;
-  }
 
   // Where the columns of the tree stand; the begin token is a disc and needs less room.
   function columnsOf(width, steps) {
@@ -213,45 +194,15 @@
 
   // ---- controls ---------------------------------------------------------------------------------
 
-  function element(parent, tag, properties = {}) {
-    const made = Object.assign(document.createElement(tag), properties);
-    parent.append(made);
-    return made;
-  }
-
-  function makeSlider(parent, id, label, max, onInput) {
-    const row = element(parent, "div", { className: "moving-control" });
-    element(row, "label", { htmlFor: `moving-${id}`, textContent: label });
-    const input = element(row, "input", { id: `moving-${id}`, type: "range", min: 1, max, step: 1, value: 1 });
-    // The slider itself says its value; an output that spoke as well would say it twice.
-    const output = element(row, "output", { htmlFor: `moving-${id}` });
-    output.setAttribute("aria-hidden", "true");
-    input.addEventListener("input", onInput);
-    return { input, output };
-  }
-
-  function makeWords(parent, data, onInput) {
-    const row = element(parent, "div", { className: "moving-control" });
-    element(row, "label", { htmlFor: "moving-word", textContent: "Word" });
-    const select = element(row, "select", { id: "moving-word" });
-    for (const { word } of data) element(select, "option", { value: word, textContent: word });
-    select.addEventListener("input", onInput);
-    return select;
-  }
-
   function makeControls(parent, data, update) {
-    const box = element(parent, "div", { className: "moving-controls" });
-    const word = makeWords(box, data, update);
+    const box = make(parent, "div", { className: "moving-controls" });
+    const word = makeSelect(box, "moving-word", "Word", data.map((one) => [one.word, one.word]), update);
     const sliders = {
-      beam: makeSlider(box, "beam", "Beam size", 4, update),
-      step: makeSlider(box, "step", "Step", 1, update),
-      shown: makeSlider(box, "shown", "Beginning shown, best first", 1, update),
+      beam: makeSlider(box, "beam", "Beam size", { min: 1, max: 4, value: 2 }, update),
+      step: makeSlider(box, "step", "Step", { min: 1, max: 1 }, update),
+      shown: makeSlider(box, "shown", "Beginning shown, best first", { min: 1, max: 1 }, update),
     };
-    sliders.beam.input.value = 2;
-    const buttons = element(parent, "div", { className: "moving-buttons" });
-    const [back, next, play] = ["Back", "Next", "Play"].map((textContent) =>
-      element(buttons, "button", { type: "button", textContent }),
-    );
+    const [back, next, play] = makeButtons(parent, ["Back", "Next", "Play"]);
     return { word, sliders, back, next, play };
   }
 
@@ -271,59 +222,28 @@
   function show({ sliders, back, next }, state) {
     const said = { beam: String(state.beamSize), step: `${state.step} of ${state.columns.length - 1}` };
     said.shown = `${sliders.shown.input.value} of ${state.columns[state.step].kept.length}`;
-    for (const [key, { input, output }] of Object.entries(sliders)) {
-      output.textContent = said[key];
-      input.setAttribute("aria-valuetext", said[key]);
-    }
+    for (const [key, slider] of Object.entries(sliders)) slider.show(said[key]);
     // Not `disabled`, which would take the focus away from who presses it.
     back.setAttribute("aria-disabled", String(state.step === 1));
     next.setAttribute("aria-disabled", String(state.step === state.columns.length - 1));
   }
 
-  // Play steps by itself; who wants less motion has the other two buttons.
-  function makePlayer({ play, sliders }, go) {
-    let timer = null;
-    const stop = () => {
-      clearInterval(timer);
-      timer = null;
-      play.textContent = "Play";
-    };
-    const atEnd = () => sliders.step.input.value === sliders.step.input.max;
-    play.hidden = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-    play.addEventListener("click", () => {
-      if (timer !== null) return stop();
-      play.textContent = "Pause";
-      if (atEnd()) go(1);
-      timer = setInterval(() => {
-        go(Number(sliders.step.input.value) + 1);
-        if (atEnd()) stop();
-      }, PAUSE);
-      return undefined;
-    });
-    return stop;
-  }
-
   function build(figure) {
-    const data = JSON.parse(document.querySelector('script.moving-data[data-for="decoding"]').textContent);
+    const data = dataFor("decoding");
     const box = document.createElement("div");
     const controls = makeControls(box, data, update);
-    const pictures = element(box, "div", { className: "moving-pictures" });
+    const pictures = make(box, "div", { className: "moving-pictures" });
     const panels = ["tree", "looks", "next"].map((kind) => {
-      const place = element(pictures, "div", { className: `moving-place-${kind}` });
+      const place = make(pictures, "div", { className: `moving-place-${kind}` });
       return draw(place, "svg", { class: `moving-${kind}`, role: "img" });
     });
-    const words = element(box, "ul", { className: "moving-words" });
-    words.setAttribute("aria-live", "polite");
-    const lines = Array.from({ length: 4 }, () => element(words, "li"));
+    const say = makeWords(box, 4);
 
     function update() {
       const state = read(controls, data);
       show(controls, state);
       [drawTree, drawLooks, drawNext].forEach((drawPicture, index) => drawPicture(panels[index], state));
-      // Only what has changed is written, because a screen reader reads out what is written.
-      describe(state).forEach((line, index) => {
-        if (lines[index].textContent !== line) lines[index].textContent = line;
-      });
+      say(describe(state));
     }
 
     function go(step, shown = controls.sliders.shown.input.value) {
@@ -333,10 +253,18 @@
       update();
     }
 
-    const stop = makePlayer(controls, go);
+    const { step } = controls.sliders;
+    const atEnd = () => step.input.value === step.input.max;
+    const stop = makePlayer(controls.play, PAUSE, {
+      begin: () => atEnd() && go(1),
+      step: () => {
+        go(Number(step.input.value) + 1);
+        return atEnd();
+      },
+    });
     const move = (by) => () => {
       stop();
-      go(Number(controls.sliders.step.input.value) + by);
+      go(Number(step.input.value) + by);
     };
     controls.back.addEventListener("click", move(-1));
     controls.next.addEventListener("click", move(1));
@@ -347,19 +275,9 @@
       if (node && lane < Number(controls.sliders.beam.input.value)) go(Number(node.dataset.column), lane + 1);
     });
     figure.querySelector(".moving-fallback").replaceWith(box);
-    let width = 0; // of the last drawing; a new height is no reason to draw again
-    new ResizeObserver(() => {
-      if (pictures.clientWidth === width) return;
-      width = pictures.clientWidth;
-      requestAnimationFrame(update);
-    }).observe(pictures);
+    onNewWidth(pictures, update);
     update();
   }
 
-  function start() {
-    document.querySelectorAll('figure[data-figure="decoding"]').forEach(build);
-  }
-
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
-  else start();
+  start("decoding", build);
 })();

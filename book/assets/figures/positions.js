@@ -4,6 +4,7 @@
 // tools/book_extension.py loads this file on pages that hold <figure data-figure="positions">.
 
 (() => {
+  const { number, dot, make, draw, makeSlider, makeWords, start } = window.moving;
   const SIZES = [4, 8, 12, 16, 32, 64, 128];
   const LAST = 130; // the largest position plus the largest offset
 
@@ -17,11 +18,6 @@
 
   const frequency = (pair, size) => 10000 ** ((-2 * pair) / size);
   const degrees = (radians) => (radians * 180) / Math.PI;
-  // A minus sign, not a hyphen, and no "-0".
-  const number = (value, digits) => {
-    const text = value.toFixed(digits);
-    return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "\u2212");
-  };
   const short = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
 
   const subscript = (value) => String(value).replace(/\d/g, (digit) => String.fromCharCode(0x2080 + Number(digit)));
@@ -31,21 +27,11 @@
     return angles.flatMap((angle) => [Math.sin(angle), Math.cos(angle)]);
   }
 
-  const dot = (a, b) => a.reduce((sum, value, index) => sum + value * b[index], 0);
-
   // Blue for -1, white for 0, red for 1: the ends of the map of the static figures.
   function colour(value) {
     const end = value < 0 ? [33, 102, 172] : [178, 24, 43];
     const mixed = end.map((channel) => Math.round(255 + (channel - 255) * Math.abs(value)));
     return `rgb(${mixed.join(" ")})`;
-  }
-
-  function draw(parent, name, attributes = {}, text = "") {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.textContent = text;
-    parent.append(element);
-    return element;
   }
 
   function panel(parent, name, width, height) {
@@ -164,62 +150,32 @@
 
   // ---- controls ---------------------------------------------------------------------------------
 
-  function makeControl(parent, { name, label, max, value }, onInput) {
-    const row = document.createElement("div");
-    row.className = "moving-control";
-    const [caption, input, output] = ["label", "input", "output"].map((tag) => document.createElement(tag));
-    Object.assign(input, { type: "range", id: `moving-${name}`, min: 0, max, step: 1, value });
-    caption.htmlFor = output.htmlFor = input.id;
-    caption.textContent = label;
-    // The slider itself says its value; an output that spoke as well would say it twice.
-    output.setAttribute("aria-hidden", "true");
-    input.addEventListener("input", onInput);
-    row.append(caption, input, output);
-    parent.append(row);
-    return { input, output };
-  }
-
   function build(figure) {
     const fallback = figure.querySelector(".moving-fallback");
     const controls = {};
-    const box = document.createElement("div");
-    box.className = "moving-controls";
-    const pictures = document.createElement("div");
-    pictures.className = "moving-pictures";
+    const place = document.createElement("div");
+    const box = make(place, "div", { className: "moving-controls" });
+    const pictures = make(place, "div", { className: "moving-pictures" });
     const [clock, waves, strips] = [["clock", 200, 204], ["waves", 360, 204], ["strips", 360, 78]]
       .map((sizes) => panel(pictures, ...sizes));
-    const words = document.createElement("ul");
-    words.className = "moving-words";
-    words.setAttribute("aria-live", "polite");
-    const lines = Array.from({ length: 4 }, () => words.appendChild(document.createElement("li")));
+    const say = makeWords(place, 4);
 
     function update() {
       const read = (name) => Number(controls[name].input.value);
       const size = SIZES[read("size")];
       controls.pair.input.max = size / 2 - 1; // the browser moves a value that is too large
       const state = { position: read("position"), offset: read("offset"), pair: read("pair"), size };
-      for (const [name, { input, output }] of Object.entries(controls)) {
-        output.textContent = String(state[name]);
-        input.setAttribute("aria-valuetext", String(state[name]));
-      }
+      for (const [name, { show }] of Object.entries(controls)) show(String(state[name]));
       drawClock(clock, state);
       drawWaves(waves, state);
       drawStrips(strips, state);
-      // Only what has changed is written, because a screen reader reads out what is written.
-      describe(state).forEach((line, index) => {
-        if (lines[index].textContent !== line) lines[index].textContent = line;
-      });
+      say(describe(state));
     }
 
-    for (const control of CONTROLS) controls[control.name] = makeControl(box, control, update);
-    fallback.replaceWith(box, pictures, words);
+    for (const { name, label, max, value } of CONTROLS) controls[name] = makeSlider(box, name, label, { max, value }, update);
+    fallback.replaceWith(...place.childNodes);
     update();
   }
 
-  function start() {
-    document.querySelectorAll('figure[data-figure="positions"]').forEach(build);
-  }
-
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
-  else start();
+  start("positions", build);
 })();

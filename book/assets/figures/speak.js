@@ -6,7 +6,7 @@
 
 (() => {
   const { pictures } = window.speller;
-  const { make, draw } = pictures;
+  const { make, draw, makeSelect, makeButtons, makeWords, onNewWidth, start } = window.moving;
   const FOLDER = new URL("../speller/", document.currentScript.src);
   const [MOST_LETTERS, MOST_TOKENS] = [28, 32];
   const PAUSE = 900; // milliseconds of a step while it plays
@@ -67,26 +67,17 @@
     return { form, input, message };
   }
 
-  function makeSelect(parent, key, label, names) {
-    const row = make(parent, "div", { className: "moving-control" });
-    make(row, "label", { htmlFor: `speak-${key}`, textContent: label });
-    const select = make(row, "select", { id: `speak-${key}` });
-    names.forEach(([value, textContent]) => make(select, "option", { value, textContent }));
-    return select;
-  }
-
   function makePlayer(parent) {
     const box = part(parent, "player");
-    const buttons = make(box, "div", { className: "moving-buttons" });
-    return ["Back", "Next", "Play", "Reset"].map((textContent) => make(buttons, "button", { type: "button", textContent }));
+    return makeButtons(box, ["Back", "Next", "Play", "Reset"]);
   }
 
   function makeLook(parent, { layers, heads }) {
     const box = part(parent, "look", "Where it looks: tap a letter to hide it from the decoder");
     const controls = make(box, "div", { className: "moving-controls" });
     const numbered = (count) => [["mean", "mean of all"], ...Array.from({ length: count }, (_, i) => [i + 1, i + 1])];
-    const layer = makeSelect(controls, "layer", "Decoder layer", numbered(layers));
-    const head = makeSelect(controls, "head", "Head", numbered(heads));
+    const layer = makeSelect(controls, "speak-layer", "Decoder layer", numbered(layers));
+    const head = makeSelect(controls, "speak-head", "Head", numbered(heads));
     const place = make(box, "div", { className: "speak-ribbons" });
     const svg = draw(place, "svg", { role: "img" });
     const letters = make(box, "div", { className: "speak-letters" });
@@ -118,12 +109,6 @@
     return { fold, inner, scroll };
   }
 
-  function makeWords(parent) {
-    const words = make(parent, "ul", { className: "moving-words" });
-    words.setAttribute("aria-live", "polite");
-    return Array.from({ length: 4 }, () => make(words, "li"));
-  }
-
   // ---- the figure -------------------------------------------------------------------------------
 
   class Figure {
@@ -138,26 +123,21 @@
       this.forget(data.word, data.phonemes);
       this.take(data.steps);
       this.showLast();
-      let width = 0; // of the last drawing; a new height is no reason to draw again
-      new ResizeObserver(() => {
-        if (this.box.clientWidth === width) return;
-        width = this.box.clientWidth;
-        requestAnimationFrame(() => this.update());
-      }).observe(this.box);
+      onNewWidth(this.box, () => this.update());
     }
 
     build(sizes) {
       Object.assign(this, makeForm(this.box));
       Object.assign(this, makeLook(this.box, sizes));
       [this.back, this.next, this.play, this.reset] = makePlayer(this.box);
-      this.lines = makeWords(this.box);
+      this.say = makeWords(this.box, 4);
       const pair = make(this.box, "div", { className: "speak-pair" });
       this.bars = pictures.makeBars(part(pair, "next", "The five most probable: press one to go on from it"), (id) => this.force(id));
       this.lens = make(part(pair, "lens", "If the model stopped after this layer"), "div");
       this.switches = makeHeads(this.box, sizes, (key) => this.change(() => toggle(this.off, key)));
       this.numbers = makeFold(this.box, "numbers", "The numbers, as a heat map");
       this.beam = makeFold(this.box, "beam", "Greedy and beam search, side by side");
-      this.size = makeSelect(this.beam.inner, "size", "Beam size", [2, 3, 4, 5].map((size) => [size, size]));
+      this.size = makeSelect(this.beam.inner, "speak-size", "Beam size", [2, 3, 4, 5].map((size) => [size, size]));
       this.size.value = 3;
       this.beam.inner.prepend(this.size.parentElement);
       this.connect();
@@ -368,10 +348,7 @@
       // Not `disabled`, which would take the focus away from who presses it.
       this.back.setAttribute("aria-disabled", String(this.at === 1));
       this.next.setAttribute("aria-disabled", String(this.at === this.steps.length));
-      // Only what has changed is written, because a screen reader reads out what is written.
-      pictures.describe(view).forEach((line, index) => {
-        if (this.lines[index].textContent !== line) this.lines[index].textContent = line;
-      });
+      this.say(pictures.describe(view));
     }
   }
 
@@ -402,14 +379,9 @@
     }
   }
 
-  function start() {
-    document.querySelectorAll('figure[data-figure="speak"]').forEach((place) => {
-      const figure = new Figure(place);
-      connectTries(figure);
-      window.speller.addTour?.(figure);
-    });
-  }
-
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
-  else start();
+  start("speak", (place) => {
+    const figure = new Figure(place);
+    connectTries(figure);
+    window.speller.addTour?.(figure);
+  });
 })();

@@ -6,21 +6,12 @@
 window.speller = {};
 
 window.speller.pictures = (() => {
+  const { number, percent, softmax, make, draw } = window.moving;
   const END = "<eos>";
   const [MOST, FAINTEST] = [5, 0.03]; // tokens shown as bars; weights below this are not drawn
 
-  // A minus sign, not a hyphen.
-  const number = (value, digits) => value.toFixed(digits).replace("-", "\u2212");
-  const percent = (share) => `${Math.round(100 * share)}%`;
   const name = (view, id) => (view.phonemes[id] === END ? "end" : view.phonemes[id]);
   const say = (view, ids) => ids.map((id) => name(view, id)).filter((each) => each !== "end").join(" ") || "nothing";
-
-  function softmax(logits) {
-    const highest = Math.max(...logits);
-    const powers = logits.map((logit) => Math.exp(logit - highest));
-    const sum = powers.reduce((total, power) => total + power, 0);
-    return powers.map((power) => power / sum);
-  }
 
   // The likeliest tokens that a layer would say: [{id, probability}], best first.
   function likeliest(logits, most) {
@@ -42,20 +33,6 @@ window.speller.pictures = (() => {
     const heads = head === "mean" ? "the mean of its heads" : `head ${head + 1}`;
     if (layer === "mean") return head === "mean" ? "the mean of all layers and heads" : `head ${head + 1}, the mean of the layers`;
     return `layer ${layer + 1}, ${heads}`;
-  }
-
-  function make(parent, tag, properties = {}) {
-    const made = Object.assign(document.createElement(tag), properties);
-    parent.append(made);
-    return made;
-  }
-
-  function draw(parent, tag, attributes = {}, text = "") {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.textContent = text;
-    parent.append(element);
-    return element;
   }
 
   // ---- ribbons from phonemes to letters ---------------------------------------------------------
@@ -244,5 +221,5 @@ window.speller.pictures = (() => {
     return `${view.word} is over: ${said}.${changed}`;
   }
 
-  return { make, draw, say, number, drawRibbons, showLetters, makeBars, showBars, showLens, showNumbers, showBeams, describe };
+  return { say, drawRibbons, showLetters, makeBars, showBars, showLens, showNumbers, showBeams, describe };
 })();

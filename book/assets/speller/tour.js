@@ -2,7 +2,7 @@
 // Each card is right about the trained model that ships with the course; a test of the site reads them.
 
 (() => {
-  const { make } = window.speller.pictures;
+  const { make, makeButtons } = window.moving;
   const still = window.matchMedia("(prefers-reduced-motion: reduce)");
 
   // What is lit, what the figure is set to, and what the card says.
@@ -82,8 +82,7 @@
       this.card.setAttribute("aria-label", "Guided tour");
       this.title = make(this.card, "p", { className: "speak-title", tabIndex: -1 });
       this.text = make(this.card, "p");
-      const buttons = make(this.card, "div", { className: "moving-buttons" });
-      const [back, next, leave] = ["Previous card", "Next card", "Leave"].map((textContent) => make(buttons, "button", { type: "button", textContent }));
+      const [back, next, leave] = makeButtons(this.card, ["Previous card", "Next card", "Leave"]);
       Object.assign(this, { back, next });
       back.addEventListener("click", () => this.show(this.at - 1));
       next.addEventListener("click", () => this.show(this.at + 1));
