@@ -6,7 +6,6 @@ The guide for instructors in the book shows the commands in their order.
 """
 
 import importlib.util
-import os
 import runpy
 from pathlib import Path
 from typing import Any
@@ -21,16 +20,6 @@ limits = runpy.run_path(str(Path(package.origin).parent / "checks" / "engine" / 
 
 root = Path(__file__).resolve().parent
 c = get_config()  # nbgrader puts this name here when it reads the file
-
-
-def one_thread_per_kernel(**_: Any) -> None:
-    """Make the kernels that grade use one thread each.
-
-    With one thread per core, torch slows down many times over on a machine that is busy,
-    and a right answer runs into the timeout.
-    The setting is made when grading starts: JupyterLab may read this file too, and keeps all cores.
-    """
-    os.environ["OMP_NUM_THREADS"] = "1"
 
 
 def seconds_for(cell: Any) -> float:
@@ -72,7 +61,7 @@ c.Autograde.sanitize_preprocessors = [
     preprocessors.CheckCellMetadata,
 ]
 c.Autograde.autograde_preprocessors = [
-    preprocessors.Execute,
+    f"{HERE}.GradeInSandbox",
     preprocessors.IgnorePattern,
     f"{HERE}.RequirePoints",
     ClearMetadataPreprocessor,
@@ -92,7 +81,9 @@ c.Autograde.exclude_overwriting = {"capstone": ["predictions.csv", "ablation.jso
 
 c.GenerateFeedback.exporter_class = f"{HERE}.FeedbackPage"
 
-c.Autograde.pre_convert_hook = one_thread_per_kernel
+c.GradeInSandbox.results_directory = str(root / "course" / "results")
+
+# `nbgrader validate`, with which students try their own notebook, executes it in a kernel.
 c.Execute.timeout_func = seconds_for
 c.Execute.iopub_timeout = 30
 c.Execute.error_on_timeout = {

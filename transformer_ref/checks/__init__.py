@@ -9,7 +9,6 @@ The misconceptions also test the grader (``python -m transformer_ref.checks.repo
 from __future__ import annotations
 
 import importlib
-import re
 from types import ModuleType
 from typing import Any
 
@@ -17,12 +16,12 @@ import torch
 
 # Loaded before the function of that name is defined: the first import of a package puts it here.
 import transformer_ref.checks.tasks  # noqa: F401
+from transformer_ref.checks.engine.asking import why_no_answer
 from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.engine.isolation import run_answer
+from transformer_ref.checks.engine.isolation import AnswerElsewhere, run_answer
 from transformer_ref.checks.engine.limits import time_limit
 from transformer_ref.checks.engine.verdict import Result, judge
 from transformer_ref.checks.registry import SLUGS, all_tasks, find_task
-from transformer_ref.checks.task import ModuleTask
 
 __all__ = ["Result", "check", "contract", "grade", "tasks"]
 
@@ -65,7 +64,7 @@ def grade(task: str, answer: Any, seed: int = 0, *, seconds: float | None = None
 
     Args:
         task: key of the task, like "attention.split_heads".
-        answer: the student's function or class.
+        answer: the student's function or class, or where it is to be found.
         seed: chooses shapes and numbers of the cases.
         seconds: time limit; None takes TRANSFORMER_REF_CHECK_SECONDS, or 10.
 
@@ -81,24 +80,15 @@ def grade(task: str, answer: Any, seed: int = 0, *, seconds: float | None = None
     limit = time_limit() if seconds is None else seconds
     if not limit > 0:
         raise ValueError(f"seconds must be above 0, got {seconds!r}")
-    if answer is None:
-        name = re.search(r"(\w+)\(", found.stub).group(1)  # type: ignore[union-attr]
-        return _not_an_answer(
-            task, f"there is no `{name}`: run the cell that defines it, under this name"
-        )
-    # type() cannot be deceived and runs no code of the answer.
-    wants_class = isinstance(found, ModuleTask)
-    if wants_class and not issubclass(type(answer), type) and not callable(answer):
-        return _not_an_answer(task, f"expected the class itself, received {_kind(answer)}")
-    if not callable(answer):
-        return _not_an_answer(task, f"expected a function, received {_kind(answer)}")
-    if wants_class and issubclass(type(answer), torch.nn.Module):
-        return _not_an_answer(task, f"expected the class itself, received {_kind(answer)} object")
+    elsewhere = isinstance(answer, AnswerElsewhere)
+    problem = answer.problem(task) if elsewhere else why_no_answer(found, answer)
+    if problem:
+        return Result(0.0, None, f"{task}: no points. {problem}.", task)
     exam = make_exam(task, int(seed), torch.cuda.is_available())
     outcomes, how = run_answer(found, answer, exam.cases, limit)
-    elsewhere = make_exam(task, int(seed))
-    if how == "done" and len(outcomes) == len(elsewhere.cases):
-        exam = elsewhere  # CUDA is there, but this answer could not be tried on it
+    without_cuda = make_exam(task, int(seed))
+    if how == "done" and len(outcomes) == len(without_cuda.cases):
+        exam = without_cuda  # CUDA is there, but this answer could not be tried on it
     return judge(exam, outcomes, how, limit)
 
 
@@ -126,12 +116,3 @@ def check(task: str, answer: Any, points: float, seed: int = 0) -> float:
     earned = min(worth, max(0.0, round(worth * float(result.score), 4)))
     print(f"{result.message}\nPoints: {earned:g} of {worth:g}")
     return earned
-
-
-def _not_an_answer(task: str, what: str) -> Result:
-    return Result(0.0, None, f"{task}: no points. {what}.", task)
-
-
-def _kind(answer: Any) -> str:
-    name = type(answer).__name__
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

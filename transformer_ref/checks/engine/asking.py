@@ -12,6 +12,7 @@ import inspect
 import io
 import linecache
 import os
+import re
 import sys
 import sysconfig
 import traceback
@@ -55,6 +56,32 @@ class BuildError(Exception):
     """The answer's class cannot be built or has not the weights that the stub lists."""
 
 
+def why_no_answer(task: Task, answer: Any) -> str:
+    """Say why something cannot be an answer to a task; nothing of it is run.
+
+    Args:
+        task: the task.
+        answer: what stands under the name that the task asks for, None where nothing does.
+
+    Returns:
+        a part of a sentence, or "".
+    """
+    if answer is None:
+        name = re.search(r"(\w+)\(", task.stub).group(1)  # type: ignore[union-attr]
+        return f"there is no `{name}`: run the cell that defines it, under this name"
+    kind = type(answer).__name__
+    kind = f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
+    wants_class = isinstance(task, ModuleTask)
+    # type() cannot be deceived and runs no code of the answer.
+    if wants_class and not issubclass(type(answer), type) and not callable(answer):
+        return f"expected the class itself, received {kind}"
+    if not callable(answer):
+        return f"expected a function, received {kind}"
+    if wants_class and issubclass(type(answer), nn.Module):
+        return f"expected the class itself, received {kind} object"
+    return ""
+
+
 def run_cases(task: Task, answer: Any, cases: list[Case]) -> Iterator[Outcome]:
     """Put all cases to an answer, refusing what may not be called.
 
@@ -69,7 +96,7 @@ def run_cases(task: Task, answer: Any, cases: list[Case]) -> Iterator[Outcome]:
     instead = _used_instead(answer)
     with watch(task.forbidden, task.reference) as calls:
         for case in cases:
-            printed = _Printed()
+            printed = Printed()
             with redirect_stdout(printed), redirect_stderr(printed):
                 # SystemExit and KeyboardInterrupt are answers, too.
                 outcome = run_case(task, answer, case, catch=BaseException)
@@ -112,7 +139,7 @@ def run_case(
     except BuildError as error:
         outcome.fault, outcome.error = "built", str(error)
     except catch as error:
-        outcome.fault, outcome.error = _fault(error, case), _describe_error(error)
+        outcome.fault, outcome.error = _fault(error, case), describe_error(error)
     return outcome
 
 
@@ -409,7 +436,7 @@ def _same(old: Any, new: Any) -> bool:
         return False
 
 
-def _describe_error(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Name an exception, its text and the student's own line that it came from."""
     try:
         text = " ".join(str(error).split())[:MAX_TEXT]
@@ -453,18 +480,21 @@ def _as_call(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in settings.items())
 
 
-class _Printed(io.TextIOBase):
+class Printed(io.TextIOBase):
     """Keeps the first characters that are printed and drops the rest."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_TEXT) -> None:
+        self.most = most
         self.text = ""
 
     def write(self, text: str) -> int:
-        if len(self.text) < MAX_TEXT:
-            self.text += str(text)[: MAX_TEXT - len(self.text)]
+        """Keep a text, as far as there is room; return its length, as a file does."""
+        if len(self.text) < self.most:
+            self.text += str(text)[: self.most - len(self.text)]
         return len(text)
 
     def getvalue(self) -> str:
+        """Return what was kept."""
         return self.text
 
 

@@ -12,7 +12,6 @@ import atexit
 import contextlib
 import os
 import pickle
-import selectors
 import subprocess
 import sys
 import threading
@@ -20,13 +19,8 @@ import time
 from typing import Any
 
 from transformer_ref.checks.engine import wire_format
-from transformer_ref.checks.engine.child_process import (
-    Ended,
-    Send,
-    load_for_meta,
-    run_forked,
-    wait_for,
-)
+from transformer_ref.checks.engine.child_process import Ended, Send, load_for_meta, run_forked
+from transformer_ref.checks.engine.frames import read_frame, write_frame
 from transformer_ref.checks.engine.limits import worker_seconds
 
 
@@ -72,9 +66,9 @@ class Worker:
                 assert process.stdout is not None
                 to, back = process.stdin.fileno(), process.stdout.fileno()
                 for part in (job, cases, packed):
-                    _write(to, part, deadline)
-                how = wire_format.decode(_read(back, deadline))
-                frames = [_read(back, deadline) for _ in range(how["number_of_frames"])]
+                    write_frame(to, part, deadline)
+                how = wire_format.decode(read_frame(back, deadline))
+                frames = [read_frame(back, deadline) for _ in range(how["number_of_frames"])]
                 return Ended(frames, how["how"])
             except (OSError, ValueError) as error:
                 self.stop()
@@ -120,7 +114,7 @@ def serve() -> None:
     jobs, results = 0, os.dup(1)
     while True:
         try:
-            job, cases, packed = (_read(jobs) for _ in range(3))
+            job, cases, packed = (read_frame(jobs) for _ in range(3))
         except (OSError, ValueError):
             return  # the caller has gone
         settings = wire_format.decode(job)
@@ -139,11 +133,11 @@ def serve() -> None:
         if settings["with_meta"]:
             load_for_meta()
         ended = run_forked(work, settings["seconds"])
-        _write(
+        write_frame(
             results, wire_format.encode({"how": ended.how, "number_of_frames": len(ended.frames)})
         )
         for frame in ended.frames:
-            _write(results, frame)
+            write_frame(results, frame)
 
 
 def _pack(answer: Any) -> bytes:
@@ -170,32 +164,3 @@ def _is_installed(module: Any) -> bool:
     top = module.__name__.split(".")[0]
     file = getattr(module, "__file__", None) or ""
     return top in ("__main__", "transformer_ref", "torch") or "site-packages" in file
-
-
-def _write(descriptor: int, data: bytes, deadline: float | None = None) -> None:
-    view = memoryview(len(data).to_bytes(8, "big") + data)
-    while view:
-        _wait(descriptor, selectors.EVENT_WRITE, deadline)
-        view = view[os.write(descriptor, view) :]
-
-
-def _read(descriptor: int, deadline: float | None = None) -> bytes:
-    size = int.from_bytes(_read_exactly(descriptor, 8, deadline), "big")
-    return _read_exactly(descriptor, size, deadline)
-
-
-def _read_exactly(descriptor: int, size: int, deadline: float | None) -> bytes:
-    parts = bytearray()
-    while len(parts) < size:
-        _wait(descriptor, selectors.EVENT_READ, deadline)
-        data = os.read(descriptor, min(1 << 20, size - len(parts)))
-        if not data:
-            raise OSError("the connection is closed")
-        parts += data
-    return bytes(parts)
-
-
-def _wait(descriptor: int, event: int, deadline: float | None) -> None:
-    left = None if deadline is None else max(0.0, deadline - time.monotonic())
-    if not wait_for(descriptor, event, left):
-        raise OSError("no answer in time")

@@ -1,9 +1,13 @@
-"""Choose the process that an answer runs in, and bring its outcomes back."""
+"""Choose the process that an answer runs in, and bring its outcomes back.
+
+Where a class is graded, the answer lives in a process of its own already: an `AnswerElsewhere`.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -30,6 +34,18 @@ _OUT_OF_MEMORY = ("MemoryError", "can't allocate memory")
 _worker = Worker()
 
 
+class AnswerElsewhere(ABC):
+    """An answer that lives in another process: the judge has its name, and never the object."""
+
+    @abstractmethod
+    def problem(self, task: str) -> str:
+        """Say why what stands under the name is no answer to a task, or ""."""
+
+    @abstractmethod
+    def run(self, task: str, cases: bytes, seconds: float, with_meta: bool) -> Ended:
+        """Run it where it is; the arguments are those of :meth:`Worker.run`."""
+
+
 def run_answer(
     task: Task, answer: Any, cases: list[Case], seconds: float
 ) -> tuple[list[Outcome], str]:
@@ -47,7 +63,7 @@ def run_answer(
     Raises:
         RuntimeError: if this system has no way to run it.
     """
-    if not hasattr(os, "fork"):
+    if not isinstance(answer, AnswerElsewhere) and not hasattr(os, "fork"):
         raise RuntimeError("the checks need os.fork: run them on Linux, macOS or in WSL")
     ended = _run(task, answer, cases, seconds)
     try:
@@ -67,6 +83,9 @@ def _run(task: Task, answer: Any, cases: list[Case], seconds: float) -> Ended:
 
     packed = wire_format.encode([asdict(case) for case in cases])
     with_meta = any("meta" in (case.device, case.arguments.get("device")) for case in cases)
+    if isinstance(answer, AnswerElsewhere):
+        on_cpu = wire_format.encode([asdict(case) for case in cases if case.device != "cuda"])
+        return answer.run(task.key, on_cpu, seconds, with_meta)
     if with_meta:
         load_for_meta()
     can_fork = sys.platform == "linux" and not torch.cuda.is_available()

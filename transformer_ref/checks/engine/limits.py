@@ -30,6 +30,15 @@ WORKER_START_SECONDS = 60.0
 JUDGE_SECONDS = 60.0
 # A cell without a check, in which a student's loop may have no end.
 FREE_CELL_SECONDS = 60.0
+# Where a class is graded: all that one student's processes may use together, in their sandbox.
+SUBMISSION_SECONDS = 600.0
+SUBMISSION_MEMORY_BYTES = 6 << 30
+SUBMISSION_PROCESSES = 64
+SUBMISSION_FILE_BYTES = 256 << 20
+SUBMISSION_NOTEBOOK_BYTES = 20 << 20
+SUBMISSION_PRINTED = 4_000  # characters of a cell
+# A cell that does not react to being interrupted is ended with its process this much later.
+INTERRUPT_SECONDS = 5.0
 # A cell of a chapter or a solution while we execute it.
 NOTEBOOK_CELL_SECONDS = 300.0
 

@@ -1,0 +1,261 @@
+"""Grade a class: ``python -m transformer_ref.checks.classroom attention``.
+
+Everybody's work is rebuilt from the release, executed in sandboxes on all cores, and kept in a
+file of its own; then nbgrader, alone, writes the gradebook.
+A run that was stopped goes on where it was: what has a result, and what nbgrader has, stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import multiprocessing
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.apps.baseapp import NbGrader
+from nbgrader.coursedir import CourseDirectory
+from tqdm import tqdm
+
+from transformer_ref.checks.classroom.judge import Graded
+from transformer_ref.checks.classroom.results import (
+    keep_result,
+    key_of,
+    load_result,
+    make_result,
+)
+from transformer_ref.checks.classroom.sandbox import (
+    NoSandbox,
+    Sandbox,
+    SandboxError,
+    find_sandbox,
+)
+from transformer_ref.checks.classroom.submission import (
+    Submission,
+    read_submission,
+    write_submission,
+)
+from transformer_ref.checks.for_nbgrader import code_cells, files_beside
+from transformer_ref.files import write_text
+
+
+@dataclass
+class Row:
+    """A student in the class's table.
+
+    Attributes:
+        student: the name of the folder.
+        folder: where the submission lies.
+        submission: what is graded.
+        key: the name of its result.
+        graded: the result.
+        problem: why there is none, or why the work could not be read.
+        points: as nbgrader has them, with what may be had.
+    """
+
+    student: str
+    folder: Path
+    submission: Submission
+    key: str = ""
+    graded: Graded | None = None
+    problem: str = ""
+    points: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def remarks(self) -> str:
+        """What somebody should look at."""
+        ended = self.graded.ended if self.graded else []
+        return " ".join([self.problem, *dict.fromkeys(ended)]).strip()
+
+
+@dataclass
+class Classroom:
+    """The course's folders and gradebook, for one assignment.
+
+    Attributes:
+        slug: the assignment, and the name of its notebook.
+        sandbox: where student code is executed.
+        course: nbgrader's folders.
+    """
+
+    slug: str
+    sandbox: Sandbox
+    course: CourseDirectory
+    strangers: list[str] = field(default_factory=list)
+
+    @property
+    def results(self) -> Path:
+        """Where the results are kept."""
+        return Path(self.course.root, "course", "results")
+
+    @property
+    def rebuilt(self) -> Path:
+        """Where the submissions are that nbgrader reads."""
+        return Path(self.course.root, "course", "rebuilt")
+
+    def rows(self) -> list[Row]:
+        """Read everybody's work: of the roster, or where there is none, of all who handed in."""
+        with Gradebook(self.course.db_url, self.course.course_id) as gradebook:
+            try:
+                released = gradebook.find_notebook(self.slug, self.slug)
+            except MissingEntry as error:
+                raise SystemExit(
+                    f"The gradebook has no assignment {self.slug!r}. First: "
+                    f"nbgrader generate_assignment {self.slug} --force"
+                ) from error
+            sources = {cell.name: cell.source for cell in released.source_cells}
+            roster = sorted(student.id for student in gradebook.students)
+        release = self._release(sources)
+        place = Path(self.course.root, self.course.submitted_directory)
+        came = sorted(path.parent.name for path in place.glob(f"*/{self.slug}"))
+        self.strangers = [name for name in came if roster and name not in roster]
+        rows = []
+        for student in roster or came:
+            folder = place / student / self.slug
+            submission = read_submission(folder, release, self.slug)
+            rows.append(Row(student, folder, submission, problem=submission.problem))
+        return rows
+
+    def _release(self, sources: dict[str, str]) -> NotebookNode:
+        """Return the notebook that was handed out, with the hidden tests in it."""
+        place = Path(self.course.root, self.course.release_directory, self.slug)
+        notebook = nbformat.read(place / f"{self.slug}.ipynb", as_version=4)
+        for cell in notebook.cells:
+            marks = cell.metadata.get("nbgrader", {})
+            if marks.get("locked"):
+                cell.source = sources.get(marks.get("grade_id"), cell.source)
+        return notebook
+
+    def grade(self, rows: Sequence[Row], jobs: int) -> None:
+        """Make the results that are not there yet, on several cores."""
+        waiting: dict[Future[Graded], list[Row]] = {}
+        started: dict[str, Future[Graded]] = {}
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+            for row in rows:
+                place = self.rebuilt / row.student / self.slug
+                write_submission(row.submission, self.slug, row.folder, place)
+                cells, files = code_cells(row.submission.notebook), files_beside(place)
+                row.key = key_of(cells, files, self.sandbox)
+                row.graded = load_result(self.results, row.key)
+                if row.graded is None:  # two with the same work share a result
+                    if row.key not in started:
+                        job = pool.submit(make_result, cells, files, self.sandbox)
+                        started[row.key] = job
+                    waiting.setdefault(started[row.key], []).append(row)
+            for job in tqdm(as_completed(waiting), total=len(waiting), unit="result"):
+                self._keep(job, waiting[job])
+
+    def _keep(self, job: Future[Graded], rows: Sequence[Row]) -> None:
+        try:
+            graded = job.result()
+        except Exception as error:
+            for row in rows:
+                row.problem = f"Not graded: {error}."
+            return
+        keep_result(self.results, rows[0].key, graded)
+        for row in rows:
+            row.graded = graded
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Let nbgrader write the gradebook, for those whose result it does not have."""
+        new = [row for row in rows if row.graded is not None and not self._is_written(row)]
+        if new:
+            others = [row.student for row in rows if row not in new]
+            others += self.strangers
+            command = [sys.executable, "-m", "nbgrader", "autograde", self.slug, "--force"]
+            command += [f"--CourseDirectory.submitted_directory={self.rebuilt}"]
+            command += [f"--CourseDirectory.student_id_exclude={','.join(others)}"]
+            if isinstance(self.sandbox, NoSandbox):
+                command += ["--GradeInSandbox.unsafe_no_sandbox=True"]
+            log = self.results / f"{self.slug}.log"
+            with log.open("w", encoding="utf-8") as file:
+                subprocess.run(command, cwd=self.course.root, stdout=file, stderr=file, check=False)
+        with Gradebook(self.course.db_url, self.course.course_id) as gradebook:
+            for row in rows:
+                self._read_points(gradebook, row, new)
+
+    def _read_points(self, gradebook: Gradebook, row: Row, new: Sequence[Row]) -> None:
+        try:
+            found = gradebook.find_submission(self.slug, row.student)
+            row.points = (found.score, found.max_score)
+        except MissingEntry:
+            row.problem = row.problem or f"nbgrader did not grade it; see {self.slug}.log."
+            return
+        if row in new:
+            write_text(self._mark(row), row.key)
+
+    def _mark(self, row: Row) -> Path:
+        return self.rebuilt / row.student / f"{self.slug}.written"
+
+    def _is_written(self, row: Row) -> bool:
+        mark = self._mark(row)
+        place = Path(self.course.root, self.course.autograded_directory, row.student, self.slug)
+        return mark.exists() and mark.read_text("utf-8") == row.key and place.exists()
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the class as a table for people: points, seconds, and what to look at."""
+    lines = [f"{'student':<24}{'points':>10}{'seconds':>9}  remarks"]
+    for row in rows:
+        points = f"{row.points[0]:g}/{row.points[1]:g}"
+        seconds = f"{row.graded.seconds:.1f}" if row.graded else ""
+        lines.append(f"{row.student:<24}{points:>10}{seconds:>9}  {row.remarks}".rstrip())
+    return "\n".join(lines)
+
+
+def table_as_csv(rows: Sequence[Row]) -> str:
+    """Return the class as comma-separated values."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["student", "points", "of", "sandbox", "seconds", "peak_bytes", "remarks"])
+    for row in rows:
+        graded = row.graded or Graded()
+        numbers = [*row.points, graded.sandbox, graded.seconds, graded.peak_bytes]
+        writer.writerow([row.student, *numbers, row.remarks])
+    return out.getvalue()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; 0 if everybody has a result."""
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer_ref.checks.classroom", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument("assignment", help="like attention")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="graded at once")
+    parser.add_argument(
+        "--unsafe-no-sandbox",
+        action="store_true",
+        help="execute student code with all rights that you have",
+    )
+    options = parser.parse_args(arguments)
+    if options.unsafe_no_sandbox:
+        print("WITHOUT A SANDBOX: student code is executed with your rights.", file=sys.stderr)
+    try:
+        sandbox = NoSandbox() if options.unsafe_no_sandbox else find_sandbox()
+    except SandboxError as error:
+        parser.exit(2, f"{error}\n")
+    app = NbGrader()
+    app.initialize([])
+    classroom = Classroom(options.assignment, sandbox, CourseDirectory(parent=app))
+    rows = classroom.rows()
+    classroom.grade(rows, max(1, options.jobs))
+    classroom.write(rows)
+    write_text(classroom.results / f"{options.assignment}.csv", table_as_csv(rows))
+    print(table(rows))
+    for name in classroom.strangers:
+        print(f"{name} handed in and is not in the roster: not graded.")
+    return 0 if all(row.graded for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

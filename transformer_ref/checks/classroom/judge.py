@@ -1,0 +1,341 @@
+"""The judge's side: has a notebook's cells executed in the sandbox, and runs its checks out here.
+
+A cell with points is executed in this process, where what it calls ``globals()`` holds the names
+of the student's objects and no object; :func:`transformer_ref.checks.check` then makes the cases,
+sends them into the sandbox, and judges the arrays that come back.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from transformer_ref.checks.classroom.sandbox import Sandbox
+from transformer_ref.checks.engine import wire_format
+from transformer_ref.checks.engine.asking import Printed, describe_error
+from transformer_ref.checks.engine.child_process import Ended
+from transformer_ref.checks.engine.frames import read_frame, write_frame
+from transformer_ref.checks.engine.isolation import AnswerElsewhere
+from transformer_ref.checks.engine.limits import (
+    FREE_CELL_SECONDS,
+    INTERRUPT_SECONDS,
+    OUTPUT_BYTES,
+    SUBMISSION_MEMORY_BYTES,
+    SUBMISSION_PRINTED,
+    SUBMISSION_PROCESSES,
+    SUBMISSION_SECONDS,
+    WORKER_START_SECONDS,
+    copy_seconds,
+)
+
+LOOK_SECONDS = 0.05  # how often the memory and the processes of a sandbox are looked at
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A code cell of a notebook that is graded.
+
+    Attributes:
+        source: its text.
+        graded: whether it is a check, which ends with a number of points.
+    """
+
+    source: str
+    graded: bool = False
+
+
+@dataclass
+class CellResult:
+    """What came of a cell.
+
+    Attributes:
+        printed: the first part of what it printed.
+        error: its error in a line, or "".
+        value: what a check ended with, as text.
+    """
+
+    printed: str = ""
+    error: str = ""
+    value: str = ""
+
+
+@dataclass
+class Graded:
+    """What came of a notebook.
+
+    Attributes:
+        cells: a result for each cell.
+        sandbox: the name of the sandbox, "none" without one.
+        seconds: how long it took.
+        peak_bytes: the most memory that the student's processes had together.
+        ended: why the student's process was ended, each time that it was.
+    """
+
+    cells: list[CellResult] = field(default_factory=list)
+    sandbox: str = ""
+    seconds: float = 0.0
+    peak_bytes: int = 0
+    ended: list[str] = field(default_factory=list)
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> Graded:
+        """Return what :meth:`as_plain` wrote."""
+        return cls(**{**plain, "cells": [CellResult(**cell) for cell in plain["cells"]]})
+
+
+class ProcessEndedError(RuntimeError):
+    """The student's process has ended; the text says why, for the student."""
+
+
+class StudentProcess:
+    """The process in the sandbox, from outside. It is started again when a cell has ended it."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.peak_bytes = 0
+        self.ended: list[str] = []
+        self._sandbox = sandbox
+        self._deadline = time.monotonic() + SUBMISSION_SECONDS
+        self._process: subprocess.Popen[bytes] | None = None
+        self._too_much = ""
+        self._executed: list[str] = []
+
+    def execute(self, source: str) -> CellResult:
+        """Execute a cell; one that ends the process is left out from then on."""
+        try:
+            result = self._ask_cell(source)
+        except ProcessEndedError as error:
+            return CellResult(error=f"{error} This cell counts as if it were not there.")
+        self._executed.append(source)
+        return result
+
+    def ask(self, request: dict[str, Any], cases: bytes | None, seconds: float) -> list[bytes]:
+        """Send a request and read the reply, and more frames if it announces some."""
+        process = self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        deadline = min(time.monotonic() + seconds, self._deadline)
+        try:
+            for frame in (wire_format.encode(request), *([] if cases is None else [cases])):
+                write_frame(process.stdin.fileno(), frame, deadline)
+            frames = [read_frame(process.stdout.fileno(), deadline, OUTPUT_BYTES)]
+            more = wire_format.decode(frames[0]) if cases is not None else {}
+            room = OUTPUT_BYTES
+            for _ in range(int(more.get("number_of_frames", 0))):
+                frames.append(read_frame(process.stdout.fileno(), deadline, room))
+                room -= len(frames[-1])
+            return frames
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise ProcessEndedError(self._why(error)) from error
+
+    def stop(self) -> None:
+        """End the process with all that it started, if it runs."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        _kill(process)
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        """Return the process, started if need be, with all cells executed that did not end it."""
+        if self._process is not None:
+            return self._process
+        if time.monotonic() > self._deadline:
+            raise ProcessEndedError(
+                f"This submission has had its {SUBMISSION_SECONDS:g} s; nothing more is executed."
+            )
+        self._too_much = ""
+        module = "transformer_ref.checks.classroom.student"
+        process = subprocess.Popen(
+            self._sandbox.command(["-m", module]),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        os.set_blocking(process.stdin.fileno(), False)  # a write must not wait for ever
+        threading.Thread(target=self._watch, args=(process,), daemon=True).start()
+        try:
+            read_frame(process.stdout.fileno(), time.monotonic() + WORKER_START_SECONDS, 100)
+        except OSError as error:
+            self.stop()
+            raise RuntimeError(
+                f"the sandbox {self._sandbox.name} does not start: {error}"
+            ) from error
+        for source in self._executed:
+            self._ask_cell(source)
+        return process
+
+    def _ask_cell(self, source: str) -> CellResult:
+        request = {"kind": "cell", "source": source, "seconds": FREE_CELL_SECONDS}
+        (reply,) = self.ask(request, None, FREE_CELL_SECONDS + INTERRUPT_SECONDS)
+        try:
+            said = wire_format.decode(reply)
+            return CellResult(str(said["printed"])[:SUBMISSION_PRINTED], str(said["error"]))
+        except (ValueError, TypeError, KeyError) as error:
+            raise ProcessEndedError(self._why(error)) from error
+
+    def _why(self, error: Exception) -> str:
+        """End the process, and say why it no longer answers."""
+        process = self._process
+        if process is not None and not self._too_much and "closed" in str(error):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1.0)
+        status = process.returncode if process is not None else None
+        self.stop()
+        if self._too_much:
+            why = self._too_much
+        elif "no answer in time" in str(error):
+            why = "It was ended, as its time was up: is there a loop that never ends?"
+        elif status is not None:
+            why = "It ended the process that executes the notebook."
+        else:
+            why = "It spoke to the check in the student's name."
+        self.ended.append(why)
+        return why
+
+    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        """End the process when all that it has started uses too much together."""
+        while process.poll() is None:
+            used, count = _used_by(process.pid)
+            self.peak_bytes = max(self.peak_bytes, used)
+            if count > SUBMISSION_PROCESSES:
+                self._too_much = (
+                    f"It was ended, as it had more than {SUBMISSION_PROCESSES} processes."
+                )
+            elif used > SUBMISSION_MEMORY_BYTES:
+                gigabytes = SUBMISSION_MEMORY_BYTES >> 30
+                self._too_much = f"It was ended, as it used more than {gigabytes} GiB of memory."
+            if self._too_much:
+                _kill(process)
+                return
+            time.sleep(LOOK_SECONDS)
+
+
+@dataclass(frozen=True)
+class StudentsAnswer(AnswerElsewhere):
+    """What stands under a name in the student's process."""
+
+    name: str
+    process: StudentProcess
+
+    def problem(self, task: str) -> str:
+        """Say why what stands under the name is no answer to a task, or ""."""
+        request = {"kind": "problem", "task": task, "name": self.name}
+        try:
+            (reply,) = self.process.ask(request, None, copy_seconds(0.0))
+            return str(wire_format.decode(reply))
+        except (ProcessEndedError, ValueError) as error:
+            return str(error).removesuffix(".")
+
+    def run(self, task: str, cases: bytes, seconds: float, with_meta: bool) -> Ended:
+        """Run it on cases, in a copy of the student's process."""
+        request = {"kind": "answer", "task": task, "name": self.name}
+        request |= {"seconds": seconds, "with_meta": with_meta}
+        try:
+            how, *frames = self.process.ask(request, cases, 10.0 + copy_seconds(seconds))
+        except ProcessEndedError as error:
+            return Ended([], str(error).removesuffix("."))
+        return Ended(frames, str(wire_format.decode(how).get("how", "")))
+
+
+@dataclass(frozen=True)
+class StudentsNames:
+    """What a check finds where it asks for its ``globals()``."""
+
+    process: StudentProcess
+
+    def get(self, name: str) -> StudentsAnswer:
+        """Return where the object of that name is to be found."""
+        return StudentsAnswer(name, self.process)
+
+
+def grade_notebook(cells: Sequence[Cell], folder: Path, sandbox: Sandbox) -> Graded:
+    """Execute a notebook in a sandbox, and its checks here.
+
+    Args:
+        cells: its code cells; the graded ones are the course's own text.
+        folder: where a check finds the files that were handed in.
+        sandbox: where the other cells are executed.
+
+    Returns:
+        what came of each cell; whatever a student's code does is a result, and no exception.
+
+    Raises:
+        RuntimeError: if the sandbox does not start.
+    """
+    started, process = time.monotonic(), StudentProcess(sandbox)
+    graded = Graded(sandbox=sandbox.name)
+    try:
+        with contextlib.chdir(folder):
+            for cell in cells:
+                result = (
+                    _judge(cell.source, process) if cell.graded else process.execute(cell.source)
+                )
+                graded.cells.append(result)
+    finally:
+        process.stop()
+    graded.seconds = round(time.monotonic() - started, 2)
+    graded.peak_bytes, graded.ended = process.peak_bytes, process.ended
+    return graded
+
+
+def _judge(source: str, process: StudentProcess) -> CellResult:
+    """Execute a check of the course's own, and take the value that it ends with."""
+    *before, last = ast.parse(source).body or [ast.Pass()]
+    namespace = {"__name__": "check", "globals": lambda: StudentsNames(process)}
+    printed, result = Printed(SUBMISSION_PRINTED), CellResult()
+    with redirect_stdout(printed), redirect_stderr(printed):
+        try:
+            exec(compile(ast.Module(before, []), "<check>", "exec"), namespace)
+            if isinstance(last, ast.Expr):
+                value = eval(compile(ast.Expression(last.value), "<check>", "eval"), namespace)
+                result.value = repr(value)
+            else:
+                exec(compile(ast.Module([last], []), "<check>", "exec"), namespace)
+        except Exception as error:
+            result.error = describe_error(error)
+    result.printed = printed.getvalue()
+    return result
+
+
+def _used_by(pid: int) -> tuple[int, int]:
+    """Return the memory of a process and all that it started, in bytes, and their number."""
+    try:
+        root = psutil.Process(pid)
+        family = [root, *root.children(recursive=True)]
+    except psutil.Error:
+        return 0, 0
+    used = 0
+    for each in family:
+        with contextlib.suppress(psutil.Error):
+            used += each.memory_info().rss
+    return used, len(family)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process and its session; in a sandbox the first process takes all others along."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

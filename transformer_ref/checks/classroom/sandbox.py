@@ -1,0 +1,158 @@
+"""Where student code runs while a class is graded: without a network, and with few files to see.
+
+On Linux that is bubblewrap, which needs no rights and no service; :class:`Container` is for a
+campus that has podman or docker instead, and was not tried.
+Grading without a sandbox has to be asked for.
+"""
+
+from __future__ import annotations
+
+import shutil
+import site
+import subprocess
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+
+import transformer_ref
+from transformer_ref.checks.engine.limits import (
+    SUBMISSION_FILE_BYTES,
+    SUBMISSION_MEMORY_BYTES,
+    SUBMISSION_SECONDS,
+)
+
+PACKAGE = Path(transformer_ref.__file__).resolve().parent
+HOME = "/tmp/home"  # in the sandbox, where /tmp is a folder of its own in memory
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "HOME": HOME,
+    "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "MPLBACKEND": "agg",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "NBGRADER_EXECUTION": "autograde",  # by which the capstone's notebook trains nothing
+}
+WHAT_TO_DO = (
+    "On Debian and Ubuntu: apt-get install bubblewrap. Where user namespaces are switched off, "
+    "switch them on (sysctl kernel.unprivileged_userns_clone=1, or on Ubuntu "
+    "kernel.apparmor_restrict_unprivileged_userns=0). "
+    "--unsafe-no-sandbox grades without: student code then runs with your rights, and can read "
+    "and change whatever you can."
+)
+
+
+class SandboxError(RuntimeError):
+    """There is no sandbox on this machine."""
+
+
+class Sandbox(ABC):
+    """A way to run a Python process that reaches nothing of value.
+
+    Attributes:
+        name: what the results record.
+    """
+
+    name: str
+
+    @abstractmethod
+    def command(self, arguments: list[str]) -> list[str]:
+        """Return the command that runs Python with these arguments inside."""
+
+
+@dataclass(frozen=True)
+class Bubblewrap(Sandbox):
+    """Namespaces of its own for files, processes, network and users, by Debian's bubblewrap."""
+
+    name: str = "bubblewrap"
+
+    def command(self, arguments: list[str]) -> list[str]:
+        """Return the command that runs Python with these arguments inside."""
+        command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+        for variable, value in ENVIRONMENT.items():
+            command += ["--setenv", variable, value]
+        command += ["--proc", "/proc", "--dev", "/dev"]
+        command += ["--size", str(SUBMISSION_FILE_BYTES), "--tmpfs", "/tmp", "--dir", HOME]
+        for folder in ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache"):
+            command += ["--ro-bind-try", folder, folder]
+        for path in _python_folders():
+            command += ["--ro-bind", str(path), str(path)]
+        return [*command, "--chdir", HOME, *_limited([sys.executable, "-P", *arguments])]
+
+
+@dataclass(frozen=True)
+class Container(Sandbox):
+    """A container of an image that holds this package, by podman or docker. Not tried.
+
+    Attributes:
+        program: "podman" or "docker".
+        image: its name; `python` in it has the package and what it needs.
+    """
+
+    program: str
+    image: str
+    name: str = "container"
+
+    def command(self, arguments: list[str]) -> list[str]:
+        """Return the command that runs Python with these arguments inside."""
+        command = [self.program, "run", "--rm", "--interactive", "--network=none", "--read-only"]
+        command += ["--cap-drop=ALL", "--security-opt=no-new-privileges", "--pids-limit=64"]
+        command += [
+            f"--memory={SUBMISSION_MEMORY_BYTES}",
+            f"--tmpfs=/tmp:size={SUBMISSION_FILE_BYTES}",
+        ]
+        for variable, value in ENVIRONMENT.items():
+            command += ["--env", f"{variable}={value}"]
+        return [*command, self.image, "python", "-P", *arguments]
+
+
+@dataclass(frozen=True)
+class NoSandbox(Sandbox):
+    """No sandbox: limits on time and memory, and nothing else."""
+
+    name: str = "none"
+
+    def command(self, arguments: list[str]) -> list[str]:
+        """Return the command that runs Python with these arguments."""
+        return _limited([sys.executable, "-P", *arguments])
+
+
+def find_sandbox() -> Sandbox:
+    """Return the sandbox of this machine.
+
+    Raises:
+        SandboxError: if there is none, or it does not work; the message says what to do.
+    """
+    if shutil.which("bwrap") is None:
+        raise SandboxError(f"bubblewrap, in which student code runs, is not here. {WHAT_TO_DO}")
+    tried = subprocess.run(
+        Bubblewrap().command(["-c", ""]), capture_output=True, text=True, check=False
+    )
+    if tried.returncode:
+        raise SandboxError(
+            f"bubblewrap, in which student code runs, does not work here: {tried.stderr.strip()}. "
+            f"{WHAT_TO_DO}"
+        )
+    return Bubblewrap()
+
+
+def _limited(command: list[str]) -> list[str]:
+    """Put limits of the system on each process; those on all together are the judge's."""
+    limits = [
+        f"--cpu={int(SUBMISSION_SECONDS)}",
+        f"--data={SUBMISSION_MEMORY_BYTES}",
+        f"--fsize={SUBMISSION_FILE_BYTES}",
+        "--core=0",
+    ]
+    return ["prlimit", *limits, *command]
+
+
+def _python_folders() -> list[Path]:
+    """Return what Python needs to run, and this package; no folder is inside another of them."""
+    folders = [Path(each) for each in (sys.base_prefix, sys.prefix, *site.getsitepackages())]
+    found: list[Path] = []
+    for folder in sorted({PACKAGE, *folders}):
+        in_usr = folder.is_relative_to("/usr")
+        if folder.exists() and not in_usr and not any(map(folder.is_relative_to, found)):
+            found.append(folder)
+    return found

@@ -1,0 +1,119 @@
+"""The student's process: executes a notebook's cells, and puts cases to what they define.
+
+It runs in the sandbox, and is asked through a pipe: it knows no right result, no points, no name.
+Nothing that it says is believed, apart from plain arrays, which the judge compares.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from types import FrameType
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from transformer_ref.checks.engine import wire_format
+from transformer_ref.checks.engine.asking import (
+    Printed,
+    describe_error,
+    why_no_answer,
+    without_display,
+    without_input,
+)
+from transformer_ref.checks.engine.child_process import Send, load_for_meta, run_forked
+from transformer_ref.checks.engine.frames import read_frame, write_frame
+from transformer_ref.checks.engine.isolation import work_in_child
+from transformer_ref.checks.engine.limits import SUBMISSION_PRINTED
+from transformer_ref.checks.registry import find_task
+
+
+class StoppedError(BaseException):
+    """The time of a cell is up; not an Exception, as a cell may catch those."""
+
+
+def serve() -> None:
+    """Answer requests from standard input on standard output, until the judge is gone."""
+    requests, replies = os.dup(0), os.dup(1)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    without_input()
+    shell = _make_shell()
+    without_display()
+    write_frame(replies, wire_format.encode("ready"))
+    while True:
+        try:
+            request = wire_format.decode(read_frame(requests))
+            kind = request.pop("kind")
+            cases = read_frame(requests) if kind == "answer" else b""
+        except (OSError, ValueError):
+            return
+        if kind == "cell":
+            frames = [_execute(shell, **request)]
+        elif kind == "problem":
+            frames = [_problem(shell, **request)]
+        else:
+            frames = _answer(shell, cases, **request)
+        for frame in frames:
+            write_frame(replies, frame)
+
+
+def _make_shell() -> InteractiveShell:
+    """Make what executes cells as a notebook does, with its magics, and keeps no history."""
+    settings = Config()
+    settings.HistoryManager.enabled = False
+    settings.InteractiveShell.colors = "nocolor"
+    shell = InteractiveShell.instance(config=settings)
+    shell.showtraceback = lambda *_, **__: None  # the error is told in a line
+    sys.modules["__main__"] = shell.user_module
+    return shell
+
+
+def _execute(shell: InteractiveShell, source: str, seconds: float) -> bytes:
+    """Execute a cell; say what went wrong, and what it printed."""
+
+    def stop(_: int, __: FrameType | None) -> None:
+        raise StoppedError(f"stopped after {seconds:g} s: is there a loop that never ends?")
+
+    printed = Printed(SUBMISSION_PRINTED)
+    error: BaseException | None = None
+    signal.signal(signal.SIGALRM, stop)
+    with redirect_stdout(printed), redirect_stderr(printed):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            result = shell.run_cell(source)
+            error = result.error_before_exec or result.error_in_exec
+        except BaseException as raised:
+            error = raised
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    said = "" if error is None else describe_error(error)
+    return wire_format.encode({"error": said, "printed": printed.getvalue()})
+
+
+def _problem(shell: InteractiveShell, task: str, name: str) -> bytes:
+    """Say why what stands under a name is no answer to a task."""
+    return wire_format.encode(why_no_answer(find_task(task), shell.user_ns.get(name)))
+
+
+def _answer(
+    shell: InteractiveShell, cases: bytes, task: str, name: str, seconds: float, with_meta: bool
+) -> list[bytes]:
+    """Put cases to what stands under a name, in a copy of this process."""
+
+    def work(send: Send) -> None:
+        work_in_child(task, lambda: shell.user_ns.get(name), cases, send)
+
+    if with_meta:
+        load_for_meta()
+    ended = run_forked(work, seconds)
+    how: dict[str, Any] = {"how": ended.how, "number_of_frames": len(ended.frames)}
+    return [wire_format.encode(how), *ended.frames]
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,173 @@
+"""Rebuild what a student handed in from the release: only what students may write is taken over.
+
+So nothing comes of points that were edited, of checks that were deleted or changed, of marks that
+were lost, doubled or made up, and no notebook can stop the grading of the others.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import stat
+from collections import defaultdict
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from transformer_ref.checks.engine.limits import SUBMISSION_NOTEBOOK_BYTES
+from transformer_ref.files import write_text
+
+TIMESTAMP = "timestamp.txt"  # nbgrader's, by which it knows what came late
+
+
+class UnreadableError(ValueError):
+    """A submission cannot be read; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submission as it is graded.
+
+    Attributes:
+        notebook: the release with the student's work in it.
+        problem: why nothing of the student's work could be taken over, or "".
+        files: what else was handed in.
+    """
+
+    notebook: NotebookNode
+    problem: str = ""
+    files: tuple[Path, ...] = ()
+
+
+def read_submission(folder: Path, release: NotebookNode, slug: str) -> Submission:
+    """Read what lies in a student's folder.
+
+    Args:
+        folder: the folder of this student and assignment.
+        release: the notebook that was handed out.
+        slug: the assignment, and the name of its notebook.
+
+    Returns:
+        the submission; where it cannot be read the release without answers, and the reason.
+    """
+    try:
+        if not folder.is_dir() or folder.is_symlink():
+            raise UnreadableError("Nothing was handed in.")
+        files = files_of(folder)
+        notebook = rebuild(release, _read(folder / f"{slug}.ipynb", files))
+        others = tuple(path for path in files if path.suffix != ".ipynb")
+        return Submission(notebook, files=others)
+    except UnreadableError as error:
+        notebook = deepcopy(release)
+        notebook.cells.insert(0, new_markdown_cell(f"**This work could not be graded.** {error}"))
+        return Submission(notebook, problem=str(error))
+
+
+def rebuild(release: NotebookNode, submitted: NotebookNode) -> NotebookNode:
+    """Put a student's work into a copy of the release.
+
+    Taken over are the sources of the cells that students fill in, wherever they were moved to, and
+    of all code cells of their own, which stay behind the cell that they stood behind.
+    Where a cell was split or copied, all parts count, in their order.
+
+    Args:
+        release: the notebook that was handed out.
+        submitted: what came back.
+
+    Returns:
+        the notebook to grade.
+
+    Raises:
+        UnreadableError: if no cell of the release is found in it.
+    """
+    frame = deepcopy(release)
+    cells = {_name(cell): cell for cell in frame.cells}
+    found, own = defaultdict(list), defaultdict(list)
+    last = ""
+    for cell in submitted.cells:
+        name = _name(cell)
+        if name in cells:
+            last = name
+            found[name].append(cell.source)
+        elif cell.cell_type == "code":
+            own[last].append(cell.source)
+    if not found:
+        raise UnreadableError(
+            "Its cells have neither names nor nbgrader's marks, so no answer can be told from "
+            "another. Ask for the notebook as Jupyter saved it, made from the released one."
+        )
+    rebuilt = [new_code_cell(source) for source in own[""]]
+    for cell in frame.cells:
+        name = _name(cell)
+        if _is_students(cell) and found[name]:
+            *parts, cell.source = found[name]
+            rebuilt += [new_code_cell(part) for part in parts if cell.cell_type == "code"]
+        rebuilt += [cell, *(new_code_cell(source) for source in own[name])]
+    frame.cells = rebuilt
+    return frame
+
+
+def write_submission(submission: Submission, slug: str, source: Path, place: Path) -> None:
+    """Write a rebuilt submission where nbgrader reads it, with the files beside it.
+
+    Args:
+        submission: what to write.
+        slug: the assignment.
+        source: the folder that it came from.
+        place: the folder to write; what was there is replaced.
+    """
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    for path in submission.files:
+        copy = place / path.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    write_text(place / f"{slug}.ipynb", nbformat.writes(submission.notebook))
+
+
+def files_of(folder: Path) -> list[Path]:
+    """List the files of a submission, in its folders too; links and devices are left out."""
+    return sorted(path for path in folder.rglob("*") if stat.S_ISREG(path.lstat().st_mode))
+
+
+def _read(path: Path, files: list[Path]) -> NotebookNode:
+    if path not in files:
+        others = [str(each.relative_to(path.parent)) for each in files if each.suffix == ".ipynb"]
+        there = f"what came is {', '.join(others)}" if others else "no notebook came"
+        raise UnreadableError(f"There is no {path.name}; {there}. Put it there, under this name.")
+    if path.stat().st_size > SUBMISSION_NOTEBOOK_BYTES:
+        most = SUBMISSION_NOTEBOOK_BYTES >> 20
+        raise UnreadableError(f"{path.name} has more than {most} MiB. Clear its outputs.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UnreadableError(
+            f"{path.name} is not UTF-8 ({error}). Ask for the file again."
+        ) from error
+    try:
+        notebook: NotebookNode = nbformat.reads(text, as_version=4)
+        for cell in notebook.cells:
+            if not isinstance(cell.source, str) or not isinstance(cell.metadata, dict):
+                raise UnreadableError(f"{path.name} has a cell without a text. Ask for it again.")
+        return notebook
+    except (ValueError, KeyError, AttributeError, TypeError, nbformat.ValidationError) as error:
+        why = "it is cut off, or no JSON" if isinstance(error, json.JSONDecodeError) else error
+        raise UnreadableError(
+            f"{path.name} is no notebook: {why}. Ask for the file again."
+        ) from error
+
+
+def _name(cell: NotebookNode) -> str:
+    """The name of a cell: nbgrader's, or Jupyter's, which a release gives each of its cells."""
+    marks = cell.metadata.get("nbgrader")
+    name = marks.get("grade_id") if isinstance(marks, dict) else None
+    return str(name or cell.get("id", ""))
+
+
+def _is_students(cell: NotebookNode) -> bool:
+    marks = cell.metadata.get("nbgrader", {})
+    return bool(marks.get("solution") or (not marks and cell.cell_type == "code"))

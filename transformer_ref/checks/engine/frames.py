@@ -1,0 +1,63 @@
+"""Send bytes through a pipe to another process, and wait for its answer no longer than allowed."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+
+from transformer_ref.checks.engine.child_process import wait_for
+
+
+def write_frame(descriptor: int, data: bytes, deadline: float | None = None) -> None:
+    """Write some bytes, with their number before them.
+
+    Args:
+        descriptor: of a pipe; with a deadline, one that does not block.
+        data: the bytes.
+        deadline: on :func:`time.monotonic`'s clock; None waits.
+
+    Raises:
+        OSError: if the other end is closed, or does not read in time.
+    """
+    view = memoryview(len(data).to_bytes(8, "big") + data)
+    while view:
+        _wait(descriptor, selectors.EVENT_WRITE, deadline)
+        view = view[os.write(descriptor, view) :]
+
+
+def read_frame(descriptor: int, deadline: float | None = None, most: int | None = None) -> bytes:
+    """Read what :func:`write_frame` wrote.
+
+    Args:
+        descriptor: of a pipe.
+        deadline: on :func:`time.monotonic`'s clock; None waits.
+        most: bytes that are taken; None takes any number.
+
+    Returns:
+        the bytes.
+
+    Raises:
+        OSError: if the other end is closed, does not write in time, or announces more.
+    """
+    size = int.from_bytes(_read_exactly(descriptor, 8, deadline), "big")
+    if most is not None and size > most:
+        raise OSError(f"more than {most} bytes")
+    return _read_exactly(descriptor, size, deadline)
+
+
+def _read_exactly(descriptor: int, size: int, deadline: float | None) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        _wait(descriptor, selectors.EVENT_READ, deadline)
+        data = os.read(descriptor, min(1 << 20, size - len(parts)))
+        if not data:
+            raise OSError("the connection is closed")
+        parts += data
+    return bytes(parts)
+
+
+def _wait(descriptor: int, event: int, deadline: float | None) -> None:
+    left = None if deadline is None else max(0.0, deadline - time.monotonic())
+    if not wait_for(descriptor, event, left):
+        raise OSError("no answer in time")
