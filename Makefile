@@ -22,7 +22,7 @@ export TORCH_INDEX
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve pdf test test-all lab format notebooks notebooks-elsewhere exercises drawings lint \
-        lock train bench multi30k one-core sequences broken-runs depth gpt capstone grader-report mutation linkcheck clean
+        lock train bench multi30k one-core sequences broken-runs depth gpt capstone grade grader-report mutation linkcheck clean
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -104,6 +104,9 @@ gpt: $(READY) ## train the models of the chapter on GPT for half an hour
 
 capstone: $(READY) ## train the baselines and ablations of the capstone for an hour (ARGS=--jobs=2)
 	@$(RUN) -m transformer_ref.experiments.capstone.ablations $(ARGS)
+
+grade: $(READY) ## grade a class in sandboxes, on all cores (ASSIGNMENT=attention ARGS=--help)
+	@$(RUN) -m transformer_ref.checks.classroom $(ASSIGNMENT) $(ARGS)
 
 grader-report: $(READY) ## print how often the checks are wrong, task by task
 	@$(RUN) -m transformer_ref.checks.report $(ARGS)

@@ -107,6 +107,13 @@ def ways_to_fetch(ci: bool) -> list[Sequence[Sequence[str]]]:
     libraries and fonts too: it is for root, and in CI, whose machines are thrown away, for sudo.
     """
     ways: list[Sequence[Sequence[str]]] = [[PLAYWRIGHT_INSTALL]]
+    if packages := apt_get(DEBIAN_PACKAGES, ci):
+        ways.insert(0 if ci else 1, packages)
+    return ways
+
+
+def apt_get(packages: Sequence[str], ci: bool) -> Sequence[Sequence[str]]:
+    """Return the commands that install packages of Debian without a question, if that may be."""
     quiet = ["/usr/bin/env", "DEBIAN_FRONTEND=noninteractive"]
     if os.geteuid() == 0:
         prefix = quiet
@@ -114,12 +121,11 @@ def ways_to_fetch(ci: bool) -> list[Sequence[Sequence[str]]]:
         # Behind sudo, which passes no variables on.
         prefix = ["sudo", "--non-interactive", *quiet]
     else:
-        return ways
-    if shutil.which("apt-get"):
-        install = [*prefix, "apt-get", "install", "--yes", "--quiet", *DEBIAN_PACKAGES]
-        packages = [[*prefix, "apt-get", "update", "--quiet"], install]
-        ways.insert(0 if ci else 1, packages)
-    return ways
+        return []
+    if shutil.which("apt-get") is None:
+        return []
+    install = [*prefix, "apt-get", "install", "--yes", "--quiet", *packages]
+    return [[*prefix, "apt-get", "update", "--quiet"], install]
 
 
 def succeeds(command: Sequence[str]) -> bool:

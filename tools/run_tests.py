@@ -1,8 +1,9 @@
 """Run every stage of the tests: `python -m tools.run_tests [stage ...]`.
 
 Every stage runs even when an earlier one failed.  The summary at the end gives the time of each;
-the exit status is 0 only when all of them passed.  A browser is looked for before the first one,
-and fetched where there is none; without one its stage is left out, which in CI is a failure.
+the exit status is 0 only when all of them passed.  A browser and a sandbox are looked for before
+the first one, and fetched where there is none; without them their stages are left out, which in CI
+is a failure.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tools import build_book, chromium
+from tools import build_book, chromium, sandbox
 from tools.notebooks import CELL_TIMEOUT, EXECUTION_ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,13 +33,13 @@ class Stage:
         name: how the summary and the command line call it.
         commands: run one after the other, all of them; each without the Python in front.
         environment: what is set for them besides what is set already.
-        browser: whether the stage needs Chromium.
+        needs: "browser" for Chromium, "sandbox" for what grades a class, or nothing.
     """
 
     name: str
     commands: tuple[tuple[str, ...], ...]
     environment: Mapping[str, str] = field(default_factory=dict)
-    browser: bool = False
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ ONE_THREAD = {"MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # By its folder: asked for by name, the package would be imported, and torch cannot be so twice.
 LINES_OF_CHECKS = ("--cov=transformer_ref/checks", "--cov-config=tests/checks/coverage.toml")
 REPORT = "tests/checks/test_report.py"
+GRADES_A_CLASS = ("tests/checks/test_classroom.py", "tests/notebooks")
 # What is tried once a week is left out, as pyproject.toml says, or a stage that chooses by marks.
 NOT_WEEKLY = " and not weekly"
 EVERY_TEST = {"PYTEST_ADDOPTS": "-m ''"}
@@ -91,12 +93,25 @@ STAGES = (
     Stage(
         "checks",
         (
-            (*PYTEST, *SPREAD, "tests/checks", f"--ignore={REPORT}", *LINES_OF_CHECKS),
+            (
+                *(*PYTEST, *SPREAD, "tests/checks", f"--ignore={REPORT}", *LINES_OF_CHECKS),
+                *("-m", "not sandbox" + NOT_WEEKLY),
+            ),
             (*PYTEST, *SPREAD, REPORT),
         ),
         ONE_THREAD,
     ),
-    Stage("exercises", ((*PYTEST, *BY_FILE, "tests/notebooks"),), ONE_THREAD),
+    Stage(
+        "exercises",
+        ((*PYTEST, *BY_FILE, "tests/notebooks", "-m", "not sandbox" + NOT_WEEKLY),),
+        ONE_THREAD,
+    ),
+    Stage(
+        "class",
+        ((*PYTEST, *BY_FILE, *GRADES_A_CLASS, "-m", "sandbox" + NOT_WEEKLY),),
+        ONE_THREAD,
+        needs="sandbox",
+    ),
     Stage(
         "notebooks",
         ((*PYTEST, *BY_FILE, *NBVAL, *KEPT_FOR_THE_BOOK, "book", "solutions"),),
@@ -105,7 +120,9 @@ STAGES = (
     Stage("book", (("-m", "tools.build_book"),)),
     Stage("site", ((*PYTEST, "tests/site", "-m", "not browser" + NOT_WEEKLY),)),
     Stage(
-        "browser", ((*PYTEST, *BY_GROUP, "tests/site", "-m", "browser" + NOT_WEEKLY),), browser=True
+        "browser",
+        ((*PYTEST, *BY_GROUP, "tests/site", "-m", "browser" + NOT_WEEKLY),),
+        needs="browser",
     ),
 )
 
@@ -131,6 +148,23 @@ def why_no_browser(environ: Mapping[str, str]) -> str | None:
     if chromium.fetch(ci=in_ci(environ)) is not None:
         return None
     return f"The stage browser is left out.\n{chromium.HOW_TO_GET_IT}"
+
+
+def why_no_sandbox(environ: Mapping[str, str]) -> str | None:
+    """Look for the sandbox, and get it where there is none; return None, or why there is none."""
+    if not sandbox.why_not():
+        return None
+    print("The stage class needs bubblewrap, which is not here: getting it.", flush=True)
+    why = sandbox.fetch(ci=in_ci(environ))
+    return f"The stage class is left out.\n{why}" if why else None
+
+
+def what_is_missing(stages: Sequence[Stage], environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what some stages need and cannot have here, each with the reason in words."""
+    look = {"browser": why_no_browser, "sandbox": why_no_sandbox}
+    needed = dict.fromkeys(stage.needs for stage in stages if stage.needs)
+    found = {need: look[need](environ) for need in needed}
+    return {need: why for need, why in found.items() if why is not None}
 
 
 def in_ci(environ: Mapping[str, str]) -> bool:
@@ -176,16 +210,18 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
         parser.error(f"unknown stage {', '.join(unknown)}; expected some of {', '.join(names)}")
     chosen = [stage for stage in STAGES if not wanted or stage.name in wanted]
     try:
-        note = why_no_browser(environ) if any(stage.browser for stage in chosen) else None
+        missing = what_is_missing(chosen, environ)
     except ValueError as error:
         parser.error(str(error))
+    note = "\n".join(missing.values()) or None
     if note is not None:
         print(note, flush=True)
-        if in_ci(environ) and environ.get("SKIP_BROWSER") != "1":
-            return 1
+    on_purpose = {"browser"} if environ.get("SKIP_BROWSER") == "1" else set[str]()
+    if in_ci(environ) and set(missing) - on_purpose:
+        return 1
     outcomes = [
         Outcome(stage, LEFT_OUT, 0.0)
-        if stage.browser and note is not None
+        if stage.needs in missing
         else run_stage(with_weekly(stage) if options.all else stage)
         for stage in chosen
     ]

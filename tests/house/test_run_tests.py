@@ -7,7 +7,7 @@ from pathlib import Path
 import coverage
 import pytest
 
-from tools import chromium, run_tests
+from tools import chromium, run_tests, sandbox
 from tools.run_tests import Stage
 
 REAL_STAGES = run_tests.STAGES
@@ -21,7 +21,7 @@ def no_real_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     stages = (
         Stage("good", (PASSES,)),
         Stage("bad", (FAILS, PASSES)),
-        Stage("browser", (PASSES,), browser=True),
+        Stage("browser", (PASSES,), needs="browser"),
     )
     monkeypatch.setattr(run_tests, "STAGES", stages)
     monkeypatch.setattr(chromium, "find", lambda: None)
@@ -86,6 +86,23 @@ def test_a_browser_that_is_there_is_not_fetched(
     assert words(capfd.readouterr().out)["browser"] == "passed"
 
 
+def test_without_a_sandbox_its_stage_is_left_out_and_in_ci_all_fails(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stages = (Stage("good", (PASSES,)), Stage("class", (PASSES,), needs="sandbox"))
+    monkeypatch.setattr(run_tests, "STAGES", stages)
+    monkeypatch.setattr(sandbox, "why_not", lambda: "apt-get install bubblewrap")
+    monkeypatch.setattr(sandbox, "fetch", lambda ci: "apt-get install bubblewrap")
+    assert run_tests.main([], {}) == 0
+    shown = capfd.readouterr().out
+    assert words(shown)["class"] == "left out"
+    assert "apt-get install bubblewrap" in shown.split("=== summary ===")[1]
+    assert run_tests.main([], {"CI": "true"}) == 1
+    assert "=== good ===" not in capfd.readouterr().out
+    monkeypatch.setattr(sandbox, "fetch", lambda ci: "")
+    assert run_tests.main([], {"CI": "true"}) == 0
+
+
 def test_in_ci_a_browser_that_cannot_be_had_fails_at_once(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -133,7 +150,11 @@ def test_the_package_and_the_checks_are_each_held_to_a_share_of_their_lines() ->
     assert package.get_option("report:fail_under") >= 95
     assert checks.get_option("report:fail_under") >= 95
     assert package.get_option("run:omit") == ["transformer_ref/checks/*"]
-    assert not checks.get_option("run:omit")
+    omitted = checks.get_option("run:omit")
+    assert omitted == [
+        "transformer_ref/checks/classroom/*",
+        "transformer_ref/checks/for_nbgrader.py",
+    ]
 
 
 def test_an_unknown_stage_is_named(capsys: pytest.CaptureFixture[str]) -> None:

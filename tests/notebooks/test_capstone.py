@@ -217,6 +217,7 @@ def course(
 
 
 @pytest.mark.slow
+@pytest.mark.sandbox
 def test_nbgrader_gives_the_points_of_the_files(course: Course) -> None:
     first, lost = STEPS[0].points, 1
     points = {"all": first + REPORT_POINTS, "broken": REPORT_POINTS - lost, "none": 0.0}
@@ -226,6 +227,7 @@ def test_nbgrader_gives_the_points_of_the_files(course: Course) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sandbox
 def test_feedback_says_why_there_are_no_points(course: Course) -> None:
     # The words in quotes come out as in HTML.
     assert "is none of the 12,526 words asked for" in course.feedback("broken")
@@ -236,6 +238,7 @@ def test_feedback_says_why_there_are_no_points(course: Course) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sandbox
 def test_nothing_is_trained_while_it_is_graded(course: Course) -> None:
     for student in ("all", "broken", "none"):
         assert "Not trained: while the notebook is graded" in course.feedback(student)

@@ -17,7 +17,7 @@ from tests.notebooks.courses import Course, new_course
 from tools import chromium
 from transformer_ref.checks import Result, grade
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 SLUG = "attention"
 
@@ -267,7 +267,8 @@ def test_right_answers_have_all_points(course: Course, student: str) -> None:
 
 def test_who_replaces_the_check_has_no_points(course: Course) -> None:
     assert course.points()["nothing"] == 0.0
-    assert "did not end with a number of points" in course.feedback("nothing")
+    # The checks run where nothing of the student's is: they are asked, and find nothing done.
+    assert course.feedback("nothing").count("It is not solved yet") >= 5
 
 
 def test_a_deleted_task_costs_only_its_own_points(
@@ -319,9 +320,8 @@ def test_feedback_says_what_is_not_done(course: Course) -> None:
 
 
 def test_feedback_shows_the_students_own_error_and_none_of_ours(course: Course) -> None:
-    assert "helpers_that_were_not_handed_in" in course.feedback("import")
-    assert "Traceback" in course.feedback("import")
-    for student in ("right", "wrong"):
+    assert "No module named 'helpers_that_were_not_handed_in'" in course.feedback("import")
+    for student in ("right", "wrong", "import"):
         assert "Traceback" not in course.feedback(student)
 
 

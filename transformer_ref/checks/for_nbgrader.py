@@ -23,7 +23,7 @@ from nbgrader.preprocessors.deduplicateids import DeduplicateIds
 from nbgrader.preprocessors.overwritecells import OverwriteCells
 from traitlets import Bool, Unicode, default
 
-from transformer_ref.checks.classroom.judge import Cell, Graded
+from transformer_ref.checks.classroom.judge import Graded
 from transformer_ref.checks.classroom.results import (
     keep_result,
     key_of,
@@ -31,7 +31,7 @@ from transformer_ref.checks.classroom.results import (
     make_result,
 )
 from transformer_ref.checks.classroom.sandbox import NoSandbox, find_sandbox
-from transformer_ref.checks.classroom.submission import TIMESTAMP, files_of
+from transformer_ref.checks.classroom.submission import code_cells, files_beside
 
 Converted = tuple[NotebookNode, ResourcesDict]
 
@@ -125,24 +125,6 @@ class GradeInSandbox(NbGraderPreprocessor):
             keep_result(results, key, graded)
         _fill_in(nb, graded)
         return nb, resources
-
-
-def code_cells(notebook: NotebookNode) -> list[Cell]:
-    """Return the code cells of a notebook as they are graded."""
-    return [
-        Cell(cell.source, utils.is_grade(cell) and not utils.is_solution(cell))
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-    ]
-
-
-def files_beside(folder: Path) -> dict[str, bytes]:
-    """Return the files of a submission besides its notebook, by their paths."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in files_of(folder)
-        if path.suffix != ".ipynb" and path.name != TIMESTAMP
-    }
 
 
 def _fill_in(notebook: NotebookNode, graded: Graded) -> None:

@@ -41,10 +41,11 @@ from transformer_ref.checks.classroom.sandbox import (
 )
 from transformer_ref.checks.classroom.submission import (
     Submission,
+    code_cells,
+    files_beside,
     read_submission,
     write_submission,
 )
-from transformer_ref.checks.for_nbgrader import code_cells, files_beside
 from transformer_ref.files import write_text
 
 

@@ -18,6 +18,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from transformer_ref.checks.classroom.judge import Cell
 from transformer_ref.checks.engine.limits import SUBMISSION_NOTEBOOK_BYTES
 from transformer_ref.files import write_text
 
@@ -57,7 +58,7 @@ def read_submission(folder: Path, release: NotebookNode, slug: str) -> Submissio
     try:
         if not folder.is_dir() or folder.is_symlink():
             raise UnreadableError("Nothing was handed in.")
-        files = files_of(folder)
+        files = _files(folder)
         notebook = rebuild(release, _read(folder / f"{slug}.ipynb", files))
         others = tuple(path for path in files if path.suffix != ".ipynb")
         return Submission(notebook, files=others)
@@ -129,7 +130,25 @@ def write_submission(submission: Submission, slug: str, source: Path, place: Pat
     write_text(place / f"{slug}.ipynb", nbformat.writes(submission.notebook))
 
 
-def files_of(folder: Path) -> list[Path]:
+def code_cells(notebook: NotebookNode) -> list[Cell]:
+    """Return the code cells of a notebook as they are graded."""
+    return [
+        Cell(cell.source, graded=_is_check(cell))
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    ]
+
+
+def files_beside(folder: Path) -> dict[str, bytes]:
+    """Return the files of a submission besides its notebook, by their paths."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in _files(folder)
+        if path.suffix != ".ipynb" and path.name != TIMESTAMP
+    }
+
+
+def _files(folder: Path) -> list[Path]:
     """List the files of a submission, in its folders too; links and devices are left out."""
     return sorted(path for path in folder.rglob("*") if stat.S_ISREG(path.lstat().st_mode))
 
@@ -166,6 +185,11 @@ def _name(cell: NotebookNode) -> str:
     marks = cell.metadata.get("nbgrader")
     name = marks.get("grade_id") if isinstance(marks, dict) else None
     return str(name or cell.get("id", ""))
+
+
+def _is_check(cell: NotebookNode) -> bool:
+    marks = cell.metadata.get("nbgrader", {})
+    return bool(marks.get("grade") and not marks.get("solution"))
 
 
 def _is_students(cell: NotebookNode) -> bool:

@@ -1,0 +1,283 @@
+"""What a submission can do in its sandbox: it earns nothing by it, and harms nobody.
+
+Each test grades a notebook of a few cells, with the answer to one task right and that to another
+replaced by what somebody might hand in.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from transformer_ref.checks.classroom import judge, sandbox
+from transformer_ref.checks.classroom.judge import Cell, Graded, grade_notebook
+from transformer_ref.checks.classroom.sandbox import NoSandbox, SandboxError, find_sandbox
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+RIGHT = "import torch\n\n\ndef merge_heads(x):\n    return x.transpose(1, 2).flatten(2)"
+WRONG = "import torch\n\n\ndef split_heads(x, num_heads):\n    return torch.zeros(1)"
+# What the released notebooks say at these places.
+CHECKS = [
+    Cell(
+        "from transformer_ref.checks import check as _course_check\n\n"
+        f'_course_check("attention.{name}", globals().get("{name}"), points=1)',
+        graded=True,
+    )
+    for name in ("split_heads", "merge_heads")
+]
+
+
+def grade(source: str, folder: Path) -> Graded:
+    """Grade a notebook: what is handed in for `split_heads`, and the right `merge_heads`."""
+    cells = [Cell(RIGHT), Cell(source), *CHECKS]
+    return grade_notebook(cells, folder, find_sandbox())
+
+
+def points(graded: Graded) -> list[float]:
+    """The points for `split_heads` and for `merge_heads`."""
+    return [float(cell.value) for cell in graded.cells[-2:]]
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the limits on time small enough to wait for."""
+    monkeypatch.setattr(judge, "FREE_CELL_SECONDS", 1.0)
+    monkeypatch.setattr(judge, "INTERRUPT_SECONDS", 2.0)
+
+
+def test_right_and_wrong_answers_are_told_apart(tmp_path: Path) -> None:
+    right = "def split_heads(x, num_heads):\n    return x.unflatten(-1, (num_heads, -1)).mT.mT"
+    right = right.replace(".mT.mT", ".transpose(1, 2)")
+    assert points(grade(right, tmp_path)) == [1.0, 1.0]
+    graded = grade(WRONG, tmp_path)
+    assert points(graded) == [0.0, 1.0]
+    assert "shape" in graded.cells[-2].printed
+    assert graded.sandbox == "bubblewrap"
+    assert graded.peak_bytes > 100 << 20
+    assert Graded.from_plain(graded.as_plain()) == graded
+
+
+# What would have helped where student code and checks shared a process.
+TRICKS = {
+    "a check of one's own": "check = _course_check = lambda *_, **__: 1.0",
+    "checks that were changed": (
+        "import transformer_ref.checks\n"
+        "transformer_ref.checks.check = transformer_ref.checks.grade = lambda *_, **__: 1.0"
+    ),
+    "comparisons that were changed": (
+        "import torch, numpy\n"
+        "torch.allclose = torch.equal = numpy.allclose = lambda *_, **__: True\n"
+        "from transformer_ref.checks.engine import comparing, verdict, faults\n"
+        "for module in (comparing, verdict, faults):\n"
+        "    for name in list(vars(module)):\n"
+        "        if callable(getattr(module, name)):\n"
+        "            setattr(module, name, lambda *_, **__: '')"
+    ),
+    "equal to everything": (
+        "class Same:\n    def __eq__(self, other): return True\n"
+        "    def __float__(self): return 1.0\n"
+        "def split_heads(x, num_heads): return Same()"
+    ),
+    "cells without their asserts": (
+        "import ast\n"
+        "class Strip(ast.NodeTransformer):\n"
+        "    def visit_Assert(self, node): return ast.Pass()\n"
+        "get_ipython().ast_transformers.append(Strip())\n"
+        "get_ipython().input_transformers_cleanup.append(lambda lines: ['1.0'])"
+    ),
+    "an answer by word of mouth": (
+        "import os\n"
+        "for number in range(3, 30):\n"
+        "    try:\n        os.write(number, (8).to_bytes(8, 'big') + b'\"right!\"')\n"
+        "    except OSError: pass"
+    ),
+}
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_a_trick_earns_nothing(trick: str, tmp_path: Path) -> None:
+    graded = grade(f"{WRONG}\n{TRICKS[trick]}", tmp_path)
+    assert points(graded)[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import os; os._exit(0)",
+        "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
+        "import ctypes; ctypes.string_at(0)",
+    ],
+)
+def test_a_cell_that_ends_the_process_costs_itself_only(source: str, tmp_path: Path) -> None:
+    graded = grade(f"{WRONG}\n{source}", tmp_path)
+    assert points(graded) == [0.0, 1.0]
+    assert "It ended the process" in graded.cells[1].error
+    assert graded.ended
+    assert "there is no `split_heads`" in graded.cells[-2].printed
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while True: pass",
+        "while True:\n    try:\n        1\n    except BaseException:\n        pass",
+    ],
+)
+def test_an_endless_cell_costs_itself_only(loop: str, tmp_path: Path, short: None) -> None:
+    started = time.monotonic()
+    graded = grade(f"{WRONG}\n{loop}", tmp_path)
+    assert points(graded) == [0.0, 1.0]
+    assert "a loop that never ends" in graded.cells[1].error
+    assert time.monotonic() - started < 60
+
+
+def test_all_memory_together_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "SUBMISSION_MEMORY_BYTES", 1 << 30)
+    source = (
+        "import os\nfor _ in range(4):\n    if os.fork() == 0: break\nblock = bytearray(400 << 20)"
+    )
+    graded = grade(f"{source}\nimport time; time.sleep(20)", tmp_path)
+    assert "more than 1 GiB of memory" in graded.cells[1].error
+    assert points(graded) == [0.0, 1.0]
+
+
+def test_processes_are_limited_and_none_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "SUBMISSION_PROCESSES", 12)
+    before = len(psutil.Process().children(recursive=True))
+    source = (
+        "import os, subprocess\n"
+        "for _ in range(40):\n    subprocess.Popen(['sleep', '987'], start_new_session=True)\n"
+        "import time; time.sleep(5)"
+    )
+    graded = grade(source, tmp_path)
+    assert "more than 12 processes" in graded.cells[1].error
+    time.sleep(0.5)
+    assert len(psutil.Process().children(recursive=True)) == before
+    left = [
+        each for each in psutil.process_iter(["cmdline"]) if "987" in (each.info["cmdline"] or [])
+    ]
+    assert not left
+
+
+def test_no_process_outside_is_reached(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as outside:
+        graded = grade(f"{WRONG}\nimport os, signal\nos.kill(-1, signal.SIGKILL)", tmp_path)
+        assert outside.poll() is None
+        outside.kill()
+    assert points(graded) == [0.0, 1.0]
+
+
+def test_what_is_printed_is_cut(tmp_path: Path) -> None:
+    graded = grade(f"{WRONG}\nfor _ in range(200_000): print('x' * 50)", tmp_path)
+    assert len(graded.cells[1].printed) <= judge.SUBMISSION_PRINTED
+    assert points(graded) == [0.0, 1.0]
+
+
+def test_no_file_of_the_course_is_seen_and_none_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLASS_TOKEN", "a secret")
+    (tmp_path / "gradebook.db").write_text("points")
+    root = sandbox.PACKAGE.parent
+    source = f"""
+import os
+from pathlib import Path
+for place in [{str(tmp_path)!r}, {str(root / "solutions")!r}, {str(root / ".git")!r},
+              "/root/.ssh", "/var", "/home"]:
+    print(place, os.path.exists(place))
+print("secrets", [name for name in os.environ if "TOKEN" in name])
+for place in [{str(sandbox.PACKAGE)!r}, "/usr", "/etc", "../..", "/"]:
+    try:
+        Path(place, "written.txt").write_text("by a student")
+        print("wrote into", place)
+    except OSError:
+        pass
+print("others", [name for name in os.listdir("/proc") if name.isdigit() and int(name) > 500])
+"""
+    graded = grade(source, tmp_path)
+    printed = graded.cells[1].printed
+    assert "secrets []" in printed, graded.cells[1]
+    assert "True" not in printed
+    assert "others []" in printed
+    assert not [*tmp_path.glob("written.txt"), *sandbox.PACKAGE.glob("written.txt")]
+    assert not Path("/written.txt").exists()
+
+
+def test_there_is_no_network(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(1.0)
+        heard: list[object] = []
+
+        def listen() -> None:
+            with suppress(TimeoutError):
+                heard.append(server.accept())
+
+        port = server.getsockname()[1]
+        listener = threading.Thread(target=listen)
+        graded = grade(
+            f"import socket\nsocket.create_connection(('127.0.0.1', {port}), 2)", tmp_path
+        )
+        listener.start()
+        listener.join()
+    assert "Error" in graded.cells[1].error
+    assert not heard
+
+
+def test_a_full_disk_is_the_students_own(tmp_path: Path) -> None:
+    graded = grade(f"{WRONG}\nopen('big', 'wb').write(bytes(300 << 20))", tmp_path)
+    assert "Error" in graded.cells[1].error or "ended" in graded.cells[1].error
+    assert points(graded)[1] == 1.0
+
+
+def test_the_whole_submission_has_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short: None
+) -> None:
+    monkeypatch.setattr(judge, "SUBMISSION_SECONDS", 8.0)
+    endless = Cell("while True:\n    try:\n        1\n    except BaseException:\n        pass")
+    started = time.monotonic()
+    graded = grade_notebook([*[endless] * 20, *CHECKS], tmp_path, find_sandbox())
+    assert time.monotonic() - started < 30
+    assert points(graded) == [0.0, 0.0]
+    assert "has had its 8 s" in graded.cells[19].error
+
+
+def test_without_a_sandbox_grading_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxError, match="apt-get install bubblewrap"):
+        find_sandbox()
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho no user namespaces >&2\nexit 1\n")
+    broken.chmod(0o755)
+    with pytest.raises(SandboxError, match="no user namespaces"):
+        find_sandbox()
+
+
+def test_what_was_not_safe_is_recorded(tmp_path: Path) -> None:
+    graded = grade_notebook([Cell(RIGHT), CHECKS[1]], tmp_path, NoSandbox())
+    assert graded.sandbox == "none"
+    assert graded.cells[-1].value == "1.0"
+
+
+def test_an_ordinary_user_can_grade() -> None:
+    if os.getuid() == 0:
+        command = [
+            "setpriv",
+            "--reuid=65534",
+            "--clear-groups",
+            *find_sandbox().command(["-c", ""]),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 or "Permission denied" in done.stderr, done.stderr

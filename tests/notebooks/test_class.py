@@ -1,0 +1,248 @@
+"""A class is graded as a whole: what is right, wrong, half done, broken and hostile together.
+
+The run is killed in the middle and started again; nbgrader's own feedback and export follow.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+from tests.notebooks.assignments import read
+from tests.notebooks.courses import Course, new_course
+from tests.notebooks.test_round_trip import (
+    SLUG,
+    WRONG,
+    half_finished,
+    index_of,
+    solved,
+    with_a_backup,
+    with_split_cells,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+
+def with_edited_points() -> NotebookNode:
+    """Nothing is solved; every check is worth a thousand points, and ends with them."""
+    notebook = read("exercises", SLUG)
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade"):
+            cell.metadata.nbgrader.points, cell.source = 1000, "1000.0"
+    return notebook
+
+
+def without_marks() -> NotebookNode:
+    """All right, and saved by a program that keeps neither marks nor the names of cells."""
+    notebook = solved()
+    for number, cell in enumerate(notebook.cells):
+        cell.metadata = {}
+        cell.id = f"cell-{number}"
+    return notebook
+
+
+def with_names_only() -> NotebookNode:
+    """All right, and saved by a program that keeps the names of cells alone."""
+    notebook = solved()
+    for cell in notebook.cells:
+        cell.metadata = {}
+    return notebook
+
+
+def with_twins() -> NotebookNode:
+    """All right; two cells have one id, and an answer became text."""
+    notebook = solved()
+    notebook.cells[index_of(notebook, "split-heads-solution")].cell_type = "markdown"
+    twin = nbformat.v4.new_code_cell("1 + 1")
+    twin.id = "merge-heads-task"
+    notebook.cells.append(twin)
+    return notebook
+
+
+def that_ends_the_process() -> NotebookNode:
+    """All right, but for a free cell that ends the process, and one that writes into the course."""
+    notebook = solved()
+    notebook.cells[index_of(notebook, "split-heads-try")].source = "import os; os._exit(0)"
+    place = index_of(notebook, "merge-heads-try")
+    notebook.cells[place].source = (
+        "from pathlib import Path\n"
+        "for place in ('../../bob', '../../../gradebook.db', '/course', '../right'):\n"
+        "    Path(place).mkdir(parents=True, exist_ok=True)"
+    )
+    return notebook
+
+
+CLASS = {
+    "right": solved,
+    "wrong": lambda: solved(except_for=WRONG),
+    "half": half_finished,
+    "split": with_split_cells,
+    "backup": with_a_backup,
+    "points": with_edited_points,
+    "names": with_names_only,
+    "twins": with_twins,
+    "ends": that_ends_the_process,
+    "no-marks": without_marks,
+}
+ALL_POINTS = ("right", "split", "backup", "names", "twins", "ends")
+# What lies in a folder, and the words by which the table says so.
+BROKEN = {
+    "cut": ({f"{SLUG}.ipynb": '{"cells": [{"cell_ty'}, "no JSON"),
+    "list": ({f"{SLUG}.ipynb": "[1, 2]"}, "is no notebook"),
+    "renamed": ({f"{SLUG} (1).ipynb": "{}"}, f"what came is {SLUG} (1).ipynb"),
+    "nested": ({f"mine/{SLUG}.ipynb": "{}"}, f"what came is mine/{SLUG}.ipynb"),
+    "empty": ({}, "no notebook came"),
+}
+NOTHING = "absent"
+
+
+def start(course: Course, *options: str) -> subprocess.Popen[str]:
+    """Start the command that grades the class."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.Popen(
+        [sys.executable, "-m", "transformer_ref.checks.classroom", SLUG, "--jobs=2", *options],
+        cwd=course.root,
+        env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def results(course: Course) -> dict[str, float]:
+    """When each result was written."""
+    return {path.name: path.stat().st_mtime for path in course.root.glob("course/results/*.json")}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """A class that was graded, with a run that was killed in the middle."""
+    course = new_course(tmp_path_factory.mktemp("course"), SLUG)
+    names = [*CLASS, *BROKEN, NOTHING]
+    roster = course.root / "roster.csv"
+    roster.write_text("id\n" + "\n".join(names) + "\n", encoding="utf-8")
+    course.nbgrader("db", "student", "import", "roster.csv")
+    for student, make in CLASS.items():
+        course.hand_in(student, make())
+    for student, (files, _) in BROKEN.items():
+        for name, text in {"notes.txt": "", **files}.items():
+            path = course.submission(student) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    course.hand_in("stranger", solved())
+    killed = start(course)
+    until = time.monotonic() + 120
+    while not results(course) and time.monotonic() < until:
+        time.sleep(0.1)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    before = results(course)
+    assert before
+    said, _ = start(course).communicate()
+    course.said += said
+    assert {name: results(course)[name] for name in before} == before, "a result was made twice"
+    course.nbgrader("generate_feedback", SLUG)
+    course.nbgrader("export", "--to", "course/grades.csv")
+    return course
+
+
+def row(course: Course, student: str) -> str:
+    """What the table says of a student."""
+    (line,) = (each for each in course.said.splitlines() if each.startswith(f"{student} "))
+    return line
+
+
+@pytest.mark.parametrize("student", ALL_POINTS)
+def test_right_work_has_all_points_whatever_became_of_its_notebook(
+    course: Course, student: str
+) -> None:
+    assert course.points()[student] == 20.0
+    assert " 20/20" in row(course, student)
+
+
+def test_edited_points_and_checks_are_worth_nothing(course: Course) -> None:
+    assert course.points()["points"] == 0.0
+
+
+def test_wrong_and_half_done_work_has_its_part(course: Course) -> None:
+    points = course.points()
+    assert 0.0 < points["wrong"] <= 10.0
+    assert 0.0 < points["half"] < 10.0
+
+
+@pytest.mark.parametrize("student", BROKEN)
+def test_what_cannot_be_read_has_a_row_a_page_and_a_reason(course: Course, student: str) -> None:
+    assert course.points()[student] == 0.0
+    assert BROKEN[student][1] in row(course, student)
+    assert "This work could not be graded" in course.feedback(student)
+
+
+def test_who_hands_in_nothing_has_a_row(course: Course) -> None:
+    assert course.points()[NOTHING] == 0.0
+    assert "Nothing was handed in" in row(course, NOTHING)
+
+
+def test_lost_names_and_marks_are_told(course: Course) -> None:
+    assert "neither names nor nbgrader's marks" in row(course, "no-marks")
+
+
+def test_who_is_not_in_the_roster_is_named_and_not_graded(course: Course) -> None:
+    assert "stranger handed in and is not in the roster" in course.said
+    assert "stranger" not in course.points()
+
+
+def test_a_cell_that_ended_the_process_is_told(course: Course) -> None:
+    assert "ended the process" in row(course, "ends")
+    assert "ended the process" in course.feedback("ends")
+
+
+def test_nothing_of_the_course_was_touched(course: Course) -> None:
+    places = {path.name for path in (course.root / "course" / "submitted").iterdir()}
+    assert places == {*CLASS, *BROKEN, "stranger"}
+    assert not Path("/course").exists()
+
+
+def test_every_result_says_in_which_sandbox_it_was_made(course: Course) -> None:
+    paths = list(course.root.glob("course/results/*.json"))
+    assert len(paths) >= 5  # the same work shares a result
+    assert {json.loads(path.read_text("utf-8"))["sandbox"] for path in paths} == {"bubblewrap"}
+
+
+def test_a_second_run_executes_nothing(course: Course) -> None:
+    before = results(course)
+    said, _ = start(course).communicate()
+    assert results(course) == before
+    assert " 20/20" in said
+
+
+def test_a_resubmission_is_graded_anew(course: Course) -> None:
+    notebook = read("exercises", SLUG)
+    place = index_of(notebook, "attention-scores-solution")
+    notebook.cells[place].source = "import os; os._exit(0)"
+    nbformat.write(notebook, course.submission("right") / f"{SLUG}.ipynb")
+    said, _ = start(course).communicate()
+    (line,) = (each for each in said.splitlines() if each.startswith("right "))
+    assert " 0/20" in line
+    assert "ended the process" in line
+
+
+def test_an_assignment_that_was_not_released_is_named(course: Course) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "transformer_ref.checks.classroom", "attension"],
+        cwd=course.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode
+    assert "nbgrader generate_assignment attension --force" in done.stderr
