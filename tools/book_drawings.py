@@ -4,6 +4,7 @@ Only what stands in a page takes its colours from the page's style sheet, and fo
 light to dark. A drawing `name.svg` may have a second layout for phones, `name-narrow.svg`: then the
 page holds both, and book/assets/course.css shows the one that fits the width.
 What is no HTML, such as the link check, keeps the images; so does JupyterLab.
+Below a chapter's map stands a link to the page of the whole model, which lights the same parts.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sphinx.util import logging
 LOGGER = logging.getLogger(__name__)
 
 FOLDER = "book/assets/drawings/"
+MODEL_PAGE = "book/model"
 SVG = "{http://www.w3.org/2000/svg}"
 # What a reader must still be able to read, in pixels; a drawing is made no smaller than that.
 SMALLEST_TEXT = 11.0
@@ -46,9 +48,17 @@ def inline_drawings(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         except ElementTree.ParseError as error:
             LOGGER.warning("%s is no SVG: %s", image["uri"], error, location=image)
             continue
+        if wide.stem == "map" and MODEL_PAGE in app.env.found_docs:
+            page = app.builder.get_relative_uri(docname, MODEL_PAGE)
+            parts.append(link_to_model(f"{page}#from-{wide.parent.name}"))
         # docutils writes the classes as a box around it: a span in a paragraph, else a div.
         box = nodes.raw("", "".join(parts), format="html", classes=["drawing-box"])
         image.replace_self(box)
+
+
+def link_to_model(address: str) -> str:
+    """Return the line below a chapter's map."""
+    return f'<a class="drawing-more" href="{address}">The whole model, with these parts lit</a>'
 
 
 def inline_svg(text: str, alt: str, layout: str = "") -> str:

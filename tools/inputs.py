@@ -24,10 +24,12 @@ SITE_INPUTS = (
     "tools/book_drawings.py",
     "tools/book_execution.py",
     "tools/book_extension.py",
+    "tools/book_model.py",
     "tools/book_speller.py",
     "tools/build_book.py",
     "tools/course_zip.py",
     "tools/drawings/kit.py",
+    "tools/drawings/model_map.py",
     "tools/drawings/palette.py",
     "tools/inputs.py",
 )

@@ -32,6 +32,7 @@ def search(tab: Page, address: str, words: str) -> list[str]:
         ("beam search", "book/decoding"),
         ("causal mask", "book/masking"),
         ("speak your word", "book/speak"),
+        ("whole model", "book/model"),
     ],
 )
 def test_the_chapter_comes_first(tab: Page, address: str, words: str, page: str) -> None:
@@ -57,6 +58,7 @@ def test_excerpts_are_sentences(tab: Page, address: str) -> None:
 def test_words_are_led_to_chapters_that_have_them() -> None:
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     for page, words in settings["sphinx"]["config"]["search_words"].items():
-        text = (ROOT / f"{page}.ipynb").read_text(encoding="utf-8").lower()
+        (source,) = ROOT.glob(f"{page}.*")
+        text = source.read_text(encoding="utf-8").lower()
         for word in words:
             assert all(part in text for part in re.split(r"\W+", word.lower())), (page, word)
