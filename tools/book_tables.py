@@ -32,6 +32,8 @@ ROLES = {
 ROOM, LETTER, EDGES, NARROWEST = 350, 9, 16, 80
 # So many letters in the longest cells of all columns make three lines and more of each row.
 LONG = 95
+# Where no cell has more letters than that, it stands beside its label.
+BRIEF = 16
 
 
 def needed_width(cell: Tag) -> int:
@@ -70,7 +72,8 @@ def stacked(table: re.Match[str]) -> str:
             cell["data-label"] = label_of(head)
             if not cell.get_text(strip=True):
                 cell["class"] = "empty"
-    parsed.select("table")[0]["class"] = "table stacked"
+    brief = all(len(cell.get_text()) <= BRIEF for row in rows for cell in row)
+    parsed.select("table")[0]["class"] = "table stacked brief" if brief else "table stacked"
     return str(parsed)
 
 

@@ -48,24 +48,25 @@ def test_a_table_becomes_cards_where_it_is_too_wide(cells: list[str], is_card: b
         assert re.findall(r'data-label="([^"]*)"', body) == ["one", "two", "d_ff = 2, three"]
         assert body.count('role="cell"') == 3
         assert ('class="empty"' in body) == (not cells[2])
+        assert "brief" not in body
 
 
-WITH_TABLES = [
-    name
-    for name in PAGES
-    if 'class="table stacked"' in (SITE / name).read_text(encoding="utf-8")
-    and not name.startswith("solutions/")
-]
+def test_numbers_stand_beside_their_label() -> None:
+    assert "table stacked brief" in prepared(["1", "2", "3"], ["multiplications"] * 3)
+
+
+WITH_CARDS = ("book/notes.html", "book/api/index.html", "book/closer/blocks.html")
 
 
 @pytest.mark.usefixtures("site")
-def test_the_wide_tables_of_the_book_are_cards() -> None:
-    assert {"book/notes.html", "book/api/index.html", "book/closer/blocks.html"} <= set(WITH_TABLES)
-    for name in WITH_TABLES:
-        for table in parse(SITE / name).select("table.stacked"):
-            heads = [book_tables.label_of(head) for head in table.select("thead th")]
-            for row in table.select("tbody tr"):
-                assert [cell["data-label"] for cell in row.select("td")] == heads
+@pytest.mark.parametrize("name", WITH_CARDS)
+def test_every_cell_of_a_card_says_its_column(name: str) -> None:
+    tables = parse(SITE / name).select("table.stacked")
+    assert tables
+    for table in tables:
+        heads = [book_tables.label_of(head) for head in table.select("thead th")]
+        for row in table.select("tbody tr"):
+            assert [cell["data-label"] for cell in row.select("td")] == heads
 
 
 @pytest.mark.browser
