@@ -40,7 +40,7 @@ book: $(READY) ## build the site into _build/html, executing the chapters that c
 serve: book ## serve the built site on http://localhost:8000 (PORT=...)
 	@$(RUN) -m http.server --directory _build/html --bind 127.0.0.1 $(PORT)
 
-pdf: $(READY) ## print the book into _build/pdf, a PDF for each page (ARGS=book/x)
+pdf: $(READY) ## print the book into _build/pdf, a PDF for each page and one of all (ARGS=book/x)
 	@$(RUN) -m tools.build_book
 	@$(RUN) -m tools.make_pdf $(ARGS)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from pypdf import PdfReader
 
 from tools import make_pdf
 
@@ -81,3 +82,25 @@ def test_a_chapter_becomes_a_pdf(browser: Browser, tmp_path: Path) -> None:
     assert content.count(b"/Type /Page\n") > 5
     with pytest.raises(ValueError, match="book/nothing"):
         make_pdf.print_pages(browser, ["book/nothing"], tmp_path)
+
+
+@pytest.mark.usefixtures("site")
+def test_pages_are_joined_with_bookmarks_and_links(browser: Browser, tmp_path: Path) -> None:
+    names = ["book/index", "book/conventions"]
+    parts = dict(zip(names, make_pdf.print_pages(browser, names, tmp_path), strict=True))
+    book = PdfReader(make_pdf.join(parts, tmp_path / make_pdf.JOINED))
+    begins = len(PdfReader(parts["book/index"]).pages)
+    assert len(book.pages) == begins + len(PdfReader(parts["book/conventions"]).pages)
+    titles = {
+        mark.title: book.get_destination_page_number(mark)
+        for mark in book.outline
+        if not isinstance(mark, list)
+    }
+    assert titles == {"The Transformer from the ground up": 0, "Conventions": begins}
+    assert book.metadata is not None
+    assert book.metadata.title == "The Transformer from the ground up"
+    links = [link.get_object() for page in book.pages[:begins] for link in page.get("/Annots", [])]
+    places = [link["/Dest"][0] for link in links if "/Dest" in link]
+    assert book.pages[begins].indirect_reference in places
+    addresses = [link.get("/A", {}).get("/URI", "") for link in links]
+    assert not [address for address in addresses if address.startswith("file:")]

@@ -1,0 +1,125 @@
+// Quick questions that take an answer: the reader picks or types, is told what the mistake is, and may open the answer.
+// tools/book_questions.py writes what is right and what is wrong into a <template> in the dropdown of a question, and
+// loads this file where there is one. Nothing is sent or stored.
+
+(() => {
+  const UNKNOWN = "Not yet, and no usual mistake gives this number. Try once more, or open the answer.";
+  const NO_NUMBER = "Please type a number, such as 3 or 0.25.";
+  const RIGHT = "Right.";
+
+  function make(parent, tag, properties = {}) {
+    const made = Object.assign(document.createElement(tag), properties);
+    parent.append(made);
+    return made;
+  }
+
+  // The options of a question: nodes of what is shown, nodes of what is said, and whether it is right.
+  function optionsOf(template) {
+    return [...template.content.children].map((option) => {
+      const [text, said] = [...option.children].map((paragraph) => [...paragraph.childNodes]);
+      return { text, said: said ?? [], right: option.hasAttribute("data-right") };
+    });
+  }
+
+  const copies = (list) => list.map((node) => node.cloneNode(true));
+
+  // Formulas that came with a form or an answer; where a page has none, it has no MathJax either.
+  async function typeset(place) {
+    if (!place.querySelector(".math")) return;
+    await window.MathJax?.startup?.promise;
+    await window.MathJax?.typesetPromise?.([place]);
+  }
+
+  // Begins with the verdict; a screen reader reads it out, since its place has been there before.
+  function say(verdict, { right, said }) {
+    const words = copies(said);
+    verdict.dataset.verdict = right ? "right" : "wrong";
+    verdict.replaceChildren(right ? RIGHT : "Not yet.", ...(words.length ? [" ", ...words] : []));
+    typeset(verdict);
+  }
+
+  function sayPlainly(verdict, text) {
+    verdict.dataset.verdict = "wrong";
+    verdict.textContent = text;
+  }
+
+  // ---- a choice ---------------------------------------------------------------------------------
+
+  function makeChoices(place, options, verdict) {
+    for (const option of options) {
+      const button = make(place, "button", { type: "button", className: "quick-choice" });
+      make(button, "span", { className: "quick-mark" });
+      make(button, "span").append(...copies(option.text));
+      button.addEventListener("click", () => {
+        button.dataset.verdict = option.right ? "right" : "wrong";
+        button.firstChild.textContent = option.right ? "\u2713" : "\u2717";
+        button.firstChild.setAttribute("role", "img");
+        button.firstChild.setAttribute("aria-label", option.right ? "right:" : "not it:");
+        say(verdict, option);
+      });
+    }
+  }
+
+  // ---- a number ---------------------------------------------------------------------------------
+
+  // As people write numbers: with a comma, a real minus sign, or as a fraction. NaN where it is none.
+  function numberOf(typed) {
+    const text = typed.trim().replace(/[\u2212\u2013]/g, "-").replace(",", ".");
+    const parts = text.split("/").map((part) => (part.trim() === "" ? NaN : Number(part)));
+    return parts.length > 2 ? NaN : parts.reduce((above, below) => above / below);
+  }
+
+  const digitsOf = (text) => (text.split(".")[1] ?? "").length;
+
+  // A unit in the last digit after the point is left to rounding on the way.
+  function fits(given, text) {
+    const digits = digitsOf(text);
+    const room = digits ? 10 ** -digits : 0;
+    return Math.abs(given - Number(text)) <= room + 1e-9;
+  }
+
+  function makeField(place, options, verdict, number) {
+    const texts = options.map((option) => option.text.map((node) => node.textContent).join("").trim());
+    const digits = digitsOf(texts[options.findIndex((option) => option.right)]);
+    const form = make(place, "form", { className: "quick-form", noValidate: true });
+    const hint = digits ? `Your answer (to ${digits} digit${digits > 1 ? "s" : ""} after the point)` : "Your answer";
+    make(form, "label", { htmlFor: `quick-field-${number}`, textContent: hint });
+    const field = make(form, "input", { id: `quick-field-${number}`, type: "text", inputMode: "decimal", autocomplete: "off" });
+    make(form, "button", { type: "submit", textContent: "Check" });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const given = numberOf(field.value);
+      field.setAttribute("aria-invalid", String(!Number.isFinite(given)));
+      if (!Number.isFinite(given)) return sayPlainly(verdict, NO_NUMBER);
+      const found = texts.findIndex((text) => fits(given, text));
+      return found < 0 ? sayPlainly(verdict, UNKNOWN) : say(verdict, options[found]);
+    });
+  }
+
+  // ---- a question -------------------------------------------------------------------------------
+
+  // The question stands above, then what the reader answers with, then the dropdown, which keeps the answer alone.
+  function build(template, number) {
+    const fold = template.closest("details");
+    const title = fold.querySelector(".sd-summary-text");
+    const box = Object.assign(document.createElement("div"), { className: "quick-question" });
+    fold.before(box);
+    const question = make(box, "p", { className: "quick-text", id: `quick-${number}` });
+    question.append(...title.childNodes);
+    title.textContent = "The answer";
+    const place = make(box, "div", { className: "quick-options" });
+    place.setAttribute("role", "group");
+    place.setAttribute("aria-labelledby", question.id);
+    const verdict = make(box, "p", { className: "quick-verdict" });
+    verdict.setAttribute("role", "status");
+    const options = optionsOf(template);
+    if (template.dataset.kind === "number") makeField(place, options, verdict, number);
+    else makeChoices(place, options, verdict);
+    box.append(fold);
+    typeset(box);
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll("template.quick-answer").forEach(build);
+  });
+})();
