@@ -81,11 +81,10 @@ def said(figure: Locator) -> list[str]:
     return figure.locator(".moving-words li").all_inner_texts()
 
 
-@pytest.mark.parametrize("word", WORDS)
 def test_the_weights_are_those_of_the_masked_softmax(
-    switches: Locator, scores: dict[str, torch.Tensor], word: str
+    switches: Locator, scores: dict[str, torch.Tensor]
 ) -> None:
-    for causal, padding in itertools.product((False, True), repeat=2):
+    for word, causal, padding in itertools.product(WORDS, (False, True), (False, True)):
         set_switches(switches, word, causal=causal, padding=padding)
         may = visible(tokens_of(word), causal, padding)
         weights = masked_softmax(scores[word], torch.tensor(may)).flatten().tolist()
@@ -105,12 +104,11 @@ def test_the_weights_are_those_of_the_masked_softmax(
                 assert label.split()[0] == f"{int(100 * weight + 0.5)}%"
 
 
-@pytest.mark.parametrize("word", WORDS)
 def test_an_alarm_names_who_sees_the_label_and_who_looks_at_padding(
-    switches: Locator, scores: dict[str, torch.Tensor], word: str
+    switches: Locator, scores: dict[str, torch.Tensor]
 ) -> None:
-    tokens = tokens_of(word)
-    for causal, padding in itertools.product((False, True), repeat=2):
+    for word, causal, padding in itertools.product(WORDS, (False, True), (False, True)):
+        tokens = tokens_of(word)
         set_switches(switches, word, causal=causal, padding=padding)
         may = visible(tokens, causal, padding)
         weights = masked_softmax(scores[word], torch.tensor(may)).tolist()
@@ -203,11 +201,11 @@ def right(tokens: list[str]) -> Callable[[int, int], bool]:
     return lambda query, key: key <= query and tokens[key] != "pad"
 
 
-@pytest.mark.parametrize("name", INPUTS)
-def test_the_mask_of_the_package_is_right(built: Locator, name: str) -> None:
-    (line,) = mark(built, right(INPUTS[name]), name)
-    assert line.startswith("Right")
-    expect(built.locator(".mask-wrong")).to_have_count(0)
+def test_the_mask_of_the_package_is_right(built: Locator) -> None:
+    for name, tokens in INPUTS.items():
+        (line,) = mark(built, right(tokens), name)
+        assert line.startswith("Right: this is"), name
+        expect(built.locator(".mask-wrong")).to_have_count(0)
 
 
 def test_the_grid_is_filled_by_keyboard(built: Locator) -> None:
@@ -252,12 +250,11 @@ WRONG: dict[str, tuple[Callable[[int, int], bool], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_a_mistake_is_named_by_its_kind(built: Locator, case: str) -> None:
-    rule, expected = WRONG[case]
-    lines = mark(built, rule)
-    assert len(lines) == 1, lines
-    assert expected in lines[0]
+def test_a_mistake_is_named_by_its_kind(built: Locator) -> None:
+    for case, (rule, expected) in WRONG.items():
+        lines = mark(built, rule)
+        assert len(lines) == 1, (case, lines)
+        assert expected in lines[0], case
 
 
 def test_wrong_cells_are_named_and_shown(built: Locator) -> None:
@@ -289,21 +286,22 @@ def test_padding_that_is_hidden_in_rows(built: Locator) -> None:
 # ---- both ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [320, 390, 1280])
-def test_the_figures_fit_and_can_be_read(browser: Browser, address: str, width: int) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900})
+def test_the_figures_fit_and_can_be_read(browser: Browser, address: str) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 900})
     page.goto(f"{address}/{PAGE}")
-    set_switches(
-        page.locator('figure[data-figure="masking"]').first, "through", causal=False, padding=False
-    )
-    outside = page.locator('figure[data-figure="masking"]').evaluate_all(
-        """figures => figures.flatMap((figure) => {
-          const right = figure.getBoundingClientRect().right;
-          return [...figure.querySelectorAll("td, th, button, label")]
-            .filter((one) => one.getBoundingClientRect().right > right)
-            .map((one) => one.outerHTML);
-        })"""
-    )
+    switched = page.locator('figure[data-figure="masking"]').first
+    for width, word in itertools.product((1280, 320, 390), WORDS):
+        page.set_viewport_size({"width": width, "height": 900})
+        set_switches(switched, word, causal=False, padding=False)
+        outside = page.locator('figure[data-figure="masking"]').evaluate_all(
+            """figures => figures.flatMap((figure) => {
+              const right = figure.getBoundingClientRect().right;
+              return [...figure.querySelectorAll("td, th, button, label")]
+                .filter((one) => one.getBoundingClientRect().right > right)
+                .map((one) => one.outerHTML);
+            })"""
+        )
+        assert outside == [], (width, word)
     sizes = page.locator('figure[data-figure="masking"] :is(td, th, small)').evaluate_all(
         "all => all.map((one) => parseFloat(getComputedStyle(one).fontSize))"
     )
@@ -311,7 +309,6 @@ def test_the_figures_fit_and_can_be_read(browser: Browser, address: str, width: 
         "all => all.map((one) => Math.min(one.offsetWidth, one.offsetHeight))"
     )
     page.close()
-    assert outside == []
     assert min(sizes) >= 12
     assert min(targets) >= 32
 

@@ -171,7 +171,7 @@
 
   function makeLegend(parent) {
     const legend = make(parent, "p", { className: "mask-legend" });
-    [["mask-leak", "its own label"], ["mask-waste", "padding"], ["mask-hidden", "hidden"]].forEach(([kind, name]) => {
+    [["mask-leak", "sees its own label"], ["mask-waste", "sees padding"], ["mask-hidden", "hidden"]].forEach(([kind, name]) => {
       const entry = make(legend, "span");
       make(entry, "i", { className: kind });
       entry.append(name);

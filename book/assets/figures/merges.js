@@ -129,7 +129,7 @@
     title.textContent = `Vocabulary: ${characters.length} + ${step} = ${characters.length + step} tokens`;
     for (const textContent of characters) make(list, "li", { textContent });
     merges.forEach((pair, index) => {
-      const chip = make(list, "li", { textContent: pair.join("") });
+      const chip = make(list, "li", { textContent: `${pair.join("")} ` });
       make(chip, "small", { textContent: index + 1 });
       chip.classList.toggle("merges-made", index === step - 1);
       chip.classList.toggle("merges-later", index >= step);
