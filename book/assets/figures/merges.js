@@ -187,7 +187,7 @@
       const refused = refusal(input.value);
       input.setAttribute("aria-invalid", String(refused !== ""));
       message.classList.toggle("merges-refused", refused !== "");
-      message.textContent = refused || `Type over it: any script, up to ${MOST} characters.`;
+      message.textContent = refused || `Type over it, in any script, up to ${MOST} characters; words are cut as above.`;
       if (!refused) onText(input.value);
     }
     input.addEventListener("input", () => {
