@@ -88,7 +88,7 @@ def first_scores(speller: Speller, target: Tensor) -> Tensor:
         target: (B, T) what the decoder reads.
     """
     model = speller.model
-    layer = model.decoder.layers[0]
+    layer: Any = model.decoder.layers[0]
     x = model.tgt_positions(model.tgt_embedding(target))
     x = layer.norm1(x) if layer.norm == "pre" else x
     own = layer.self_attention

@@ -23,7 +23,8 @@
     const head = make(table, "thead");
     const names = make(head, "tr");
     make(names, "td", { className: "mask-corner" });
-    make(names, "th", { className: "mask-keys", scope: "colgroup", colSpan: tokens.length, textContent: "keys \u2192" });
+    const keys = make(names, "th", { className: "mask-keys", scope: "colgroup", textContent: "keys \u2192" });
+    keys.colSpan = tokens.length;
     if (labels) make(names, "td");
     const columns = make(head, "tr");
     make(columns, "th", { className: "mask-queries", scope: "col", textContent: "queries \u2193" });
@@ -118,7 +119,9 @@
     const real = looking.filter(({ token }) => token !== PAD);
     const said = real.map(({ token, given }, place) => `${token} ${place ? "" : "gives it "}${given}`);
     if (real.length) return `Alarm, padding: of its weight, ${listed(said)}.`;
-    if (looking.length) return "Padding: only padding itself looks at padding. Nobody reads its row, so it does no harm.";
+    if (looking.length) {
+      return "Padding: only padding itself looks at padding. Nobody reads its row, so it does no harm.";
+    }
     return tokens.includes(PAD) ? "Padding: no row looks at it." : "Padding: this word has none.";
   }
 
@@ -221,16 +224,18 @@
     }));
   }
 
+  const PADDING_ROWS = "Right for all real tokens. The rows of padding are empty, which does no harm: "
+    + "nobody reads them. The code's mask allows there what is real and not later.";
+
+  const onlyPaddingRowsEmpty = (answer, wrong, { padding }) => wrong.every(({ query }) => !padding[query])
+    && answer.every((row, query) => padding[query] || !row.includes(true));
+
   function judge(answer, task) {
     const whole = wholeMistake(answer, task);
     const wrong = wrongCells(answer, task);
     if (!wrong.length) return { wrong, said: ["Right: this is what target_mask makes."], passed: true };
     if (whole) return { wrong: [], said: [whole], passed: false };
-    const { padding } = task;
-    if (wrong.every(({ query }) => !padding[query]) && answer.every((row, query) => padding[query] || !row.includes(true))) {
-      const said = "Right for all real tokens. The rows of padding are empty, which does no harm: nobody reads them. The code's mask allows there what is real and not later.";
-      return { wrong: [], said: [said], passed: true };
-    }
+    if (onlyPaddingRowsEmpty(answer, wrong, task)) return { wrong: [], said: [PADDING_ROWS], passed: true };
     const said = KINDS.flatMap(([kind]) => {
       const cells = wrong.filter((cell) => cell.kind === kind);
       return cells.length ? [`${kind}: ${sayCells(cells, task)}.`] : [];
@@ -240,7 +245,8 @@
 
   // Positions stand with the tokens, as "pad" comes more than once.
   function sayCells(cells, { tokens }) {
-    const shown = cells.slice(0, 2).map(({ query, key }) => `row ${query} (${tokens[query]}), column ${key} (${tokens[key]})`);
+    const name = ({ query, key }) => `row ${query} (${tokens[query]}), column ${key} (${tokens[key]})`;
+    const shown = cells.slice(0, 2).map(name);
     return `${shown.join("; ")}${cells.length > 2 ? `; and ${cells.length - 2} more` : ""}`;
   }
 
