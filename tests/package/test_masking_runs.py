@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from transformer_ref.applications.g2p import Speller, load_g2p
+from transformer_ref.attention import record_attention
 from transformer_ref.experiments import masking
 from transformer_ref.masks import padding_mask
 
@@ -66,3 +67,27 @@ def test_a_model_is_trained_and_measured(speller: Speller) -> None:
     found = masking.measure(speller, small, causal=True)
     assert len(found.written) == len(masking.short_words("dev"))
     assert 0 <= found.words_right <= found.next_right <= 1
+
+
+@torch.inference_mode()
+def test_the_first_scores_are_those_of_the_weights_that_the_model_records(
+    speller: Speller,
+) -> None:
+    words = ["through", "sea", "oh"]
+    ids = masking.in_a_batch(speller, {word: masking.SWITCHED[word] for word in words}, 4)
+    memory = speller.model.encode(speller.source(words))
+    with record_attention(speller.model.decoder) as maps:
+        speller.model.decode(ids, memory, masking.see_all(4))
+    scores = masking.first_scores(speller, ids)
+    torch.testing.assert_close(scores.softmax(dim=-1), maps["layers.0.self_attention"])
+
+
+def test_what_the_figures_move_is_what_the_masks_are(speller: Speller) -> None:
+    data = masking.masks_to_move(speller)
+    assert [word["tokens"] for word in data["words"][:3]] == [list(i) for i in masking.INPUTS]
+    assert data["words"][3]["tokens"] == ["pad", "bos", "S", "IY"]
+    for task in data["tasks"]:
+        for query, key in itertools.product(range(5), repeat=2):
+            assert task["causal"][query][key] == (key <= query)
+            seen = task["tokens"][key] != "pad" and key <= query
+            assert task["right"][query][key] == seen

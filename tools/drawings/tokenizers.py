@@ -35,7 +35,6 @@ def drawings() -> dict[str, Drawing]:
         "three-cuts": three_cuts(),
         "vocabulary": vocabulary(),
         "pairs": pairs(),
-        "merges": merges(),
         "new-word": new_word(),
         "chunks": chunks(),
         "wordpiece": wordpiece(),
@@ -113,26 +112,6 @@ def pairs() -> Drawing:
     drawing.grid((84, area.bottom + 6), sums, rows=["together"], cell=cell)
     first = Area(84, -20, cell[0], area.bottom + 6 + cell[1] + 20)
     drawing.box(first, "", "lit", opacity=0.0)
-    return drawing
-
-
-def merges() -> Drawing:
-    """Five words before the first and after each of seven merges."""
-    drawing = Drawing()
-    letters = {word: list(word) for word in WORD_COUNTS}
-    rows = [("letters", letters)]
-    for number, step in enumerate(merges_by_hand(), start=1):
-        rows.append((f"{number}.  {' + '.join(step.pair)},  {step.count} times", step.words))
-    for row, (label, words) in enumerate(rows):
-        x, y = 0.0, 46.0 * row + 14 * (row > 0)
-        drawing.text((x, y), label, style="bold" * (row > 0), size=13, anchor="start")
-        new = "".join(merges_by_hand()[row - 1].pair) if row else ""
-        for word, symbols in words.items():
-            right = _symbols(drawing, (x, y + 11), symbols, new)
-            if not row:
-                at = ((x + right) / 2, y + 43)
-                drawing.text(at, f"{TIMES} {WORD_COUNTS[word]}", "muted", size=13)
-            x = right + 9
     return drawing
 
 

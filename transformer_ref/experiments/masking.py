@@ -7,13 +7,15 @@ one without.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from transformer_ref.applications.g2p import Speller, make_examples
+from transformer_ref.attention import attention_scores, split_heads
 from transformer_ref.batching import pad_batch
 from transformer_ref.data import Entry, load_cmudict
 from transformer_ref.masks import causal_mask, padding_mask, target_mask
@@ -29,6 +31,12 @@ IDS = ((1, 2, 3, 4), (1, 5, 6, 0), (1, 7, 0, 0))
 # One query that may see two keys, and one that may see none.
 SCORES = ((2.0, 1.0, 3.0), (2.0, 1.0, 3.0))
 ALLOWED = ((True, True, False), (False, False, False))
+# What the figure that switches masks shows, and the inputs whose mask a reader builds.
+SWITCHED = {
+    "through": "TH R UW", "sea": "S IY", "oh": "OW", "sea, padding in front": "S IY",
+}  # fmt: skip
+BUILT = {"tea, padding at the end": "T IY", "tea, padding in front": "T IY"}
+HEAD = 2  # of the first layer: it looks mostly at a neighbour
 
 
 def mean_by_hand() -> dict[str, Tensor]:
@@ -67,6 +75,70 @@ def empty_row_by_hand() -> dict[str, Tensor]:
         "scores": scores, "filled": filled, "softmax": softmax,
         "weights": softmax.masked_fill(~allowed, 0.0),
     }  # fmt: skip
+
+
+@torch.inference_mode()
+def first_scores(speller: Speller, target: Tensor) -> Tensor:
+    """Return the scores (B, H, T, T) of the decoder's first self-attention.
+
+    No mask changes them: what is compared are the embeddings with their positions.
+
+    Args:
+        speller: the trained model.
+        target: (B, T) what the decoder reads.
+    """
+    model = speller.model
+    layer: Any = model.decoder.layers[0]
+    x = model.tgt_positions(model.tgt_embedding(target))
+    x = layer.norm1(x) if layer.norm == "pre" else x
+    own = layer.self_attention
+    query, key = (split_heads(project(x), own.num_heads) for project in (own.q_proj, own.k_proj))
+    return attention_scores(query, key)
+
+
+def in_a_batch(speller: Speller, spoken: Mapping[str, str], length: int) -> Tensor:
+    """Return what the decoder reads of some words, (B, length); a name may say "in front"."""
+    rows = []
+    for name, sounds in spoken.items():
+        ids = speller.phonemes.encode(sounds.split(), bos=True)
+        padding = [0] * (length - len(ids))
+        rows.append([*padding, *ids] if name.endswith("in front") else [*ids, *padding])
+    return torch.tensor(rows)
+
+
+def masks_to_move(speller: Speller) -> dict[str, Any]:
+    """Return what the two moving figures of the chapter hold.
+
+    Returns:
+        "causal": the mask (4, 4); "words": for each a name, its tokens, what is padding, and the
+        scores of one head to two decimals; "tasks": for each input a name, its tokens, and three
+        masks: padding (5,), causal and right (5, 5).
+    """
+    tokens_of = [token.strip("<>") for token in speller.phonemes.tokens]
+    words, tasks = in_a_batch(speller, SWITCHED, 4), in_a_batch(speller, BUILT, 5)
+    scores = first_scores(speller, words)[:, HEAD]
+    return {
+        "causal": causal_mask(4)[0, 0].tolist(),
+        "words": [
+            {
+                "name": name,
+                "tokens": [tokens_of[i] for i in ids],
+                "padding": padding_mask(ids[None], 0).flatten().tolist(),
+                "scores": [[round(score, 2) for score in row] for row in rows],
+            }
+            for name, ids, rows in zip(SWITCHED, words, scores.tolist(), strict=True)
+        ],
+        "tasks": [
+            {
+                "name": name,
+                "tokens": [tokens_of[i] for i in ids],
+                "padding": padding_mask(ids[None], 0).flatten().tolist(),
+                "causal": causal_mask(5)[0, 0].tolist(),
+                "right": target_mask(ids[None], 0)[0, 0].tolist(),
+            }
+            for name, ids in zip(BUILT, tasks, strict=True)
+        ],
+    }
 
 
 def see_all(length: int) -> Tensor:
