@@ -114,7 +114,7 @@ class Classroom:
                     f"nbgrader generate_assignment {self.slug} --force"
                 ) from error
             sources = {cell.name: cell.source for cell in released.source_cells}
-            roster = sorted(student.id for student in gradebook.students)
+            roster = sorted(str(student.id) for student in gradebook.students)
         release = self._release(sources)
         place = Path(self.course.root, self.course.submitted_directory)
         came = sorted(path.parent.name for path in place.glob(f"*/{self.slug}"))
@@ -188,7 +188,7 @@ class Classroom:
     def _read_points(self, gradebook: Gradebook, row: Row, new: Sequence[Row]) -> None:
         try:
             found = gradebook.find_submission(self.slug, row.student)
-            row.points = (found.score, found.max_score)
+            row.points = (float(found.score or 0.0), float(found.max_score or 0.0))
         except MissingEntry:
             row.problem = row.problem or f"nbgrader did not grade it; see {self.slug}.log."
             return

@@ -252,7 +252,7 @@ class StudentsAnswer(AnswerElsewhere):
 
     def run(self, task: str, cases: bytes, seconds: float, with_meta: bool) -> Ended:
         """Run it on cases, in a copy of the student's process."""
-        request = {"kind": "answer", "task": task, "name": self.name}
+        request: dict[str, Any] = {"kind": "answer", "task": task, "name": self.name}
         request |= {"seconds": seconds, "with_meta": with_meta}
         try:
             how, *frames = self.process.ask(request, cases, 10.0 + copy_seconds(seconds))

@@ -68,7 +68,7 @@ def _make_shell() -> InteractiveShell:
     settings.HistoryManager.enabled = False
     settings.InteractiveShell.colors = "nocolor"
     shell = InteractiveShell.instance(config=settings)
-    shell.showtraceback = lambda *_, **__: None  # the error is told in a line
+    shell.showtraceback = lambda *_, **__: None  # type: ignore[method-assign]  # told in a line
     sys.modules["__main__"] = shell.user_module
     return shell
 
