@@ -102,7 +102,7 @@
     draw(svg, "circle", { cx: x, cy: y, r: 22, class: "moving-grip" });
     draw(svg, "circle", { cx: x, cy: y, r: 8, class: "moving-handle" });
     const above = query[1] >= 0 ? -14 : 24;
-    draw(svg, "text", { x, y: y + above, "text-anchor": "middle", class: "moving-query" }, `query of ${asks}`);
+    draw(svg, "text", { x, y: y + above, "text-anchor": "middle", class: "moving-query" }, `query of \u201c${asks}\u201d`);
     const arrows = words.map((word, index) => `${word} ${pair(keys[index], 0)}`).join(", ");
     svg.setAttribute("aria-label", `Arrows in the plane. Query ${pair(query)}; keys ${arrows}.`);
   }
@@ -135,7 +135,7 @@
     draw(svg, "circle", { cx: x, cy: y, r: 8, class: "moving-output", "data-output": output.join(" ") });
     const under = { x: x + 14, y: y + 22 };
     draw(svg, "text", { ...under, class: "moving-number" }, `${pair(output)}`);
-    svg.setAttribute("aria-label", `Values ${words.map((word, i) => `${word} ${pair(values[i], 0)}`).join(", ")}; the output of ${asks} at ${pair(output)} lies between them.`);
+    svg.setAttribute("aria-label", `Values ${words.map((word, i) => `${word} ${pair(values[i], 0)}`).join(", ")}; the output of \u201c${asks}\u201d at ${pair(output)} lies between them.`);
   }
 
   // ---- the first figure: one query, three words ---------------------------------------------------
@@ -150,7 +150,7 @@
   function describePlane({ words, query, products, weights, output, asks }) {
     const first = weights.indexOf(Math.max(...weights));
     const even = Math.max(...weights) - Math.min(...weights) < 0.005;
-    const share = even ? "all three values alike" : `${weights[first] > 0.5 ? "mostly" : "more than any other"} the value of ${words[first]}`;
+    const share = even ? "all three values alike" : `${weights[first] > 0.5 ? "mostly" : "more than any other"} the value of \u201c${words[first]}\u201d`;
     return [
       `Query ${pair(query)}. Products: ${list(words, products)}.`,
       `Divided by \u221a2, and after the softmax: ${list(words, weights)}.`,

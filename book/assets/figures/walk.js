@@ -144,7 +144,7 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
 
   // What the cell means.
   function meaning({ step, data, cell: [row, column] }) {
-    const [own, other] = [data.rows[row], data.rows[column]];
+    const [own, other] = [row, column].map((place) => `\u201c${data.rows[place]}\u201d`);
     const letter = { q: "query", k: "key", v: "value" }[step.letter];
     return {
       project: `Feature ${column + 1} of the ${letter} of ${own}.`,
@@ -152,7 +152,7 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
       scale: `The score of ${own} for ${other}.`,
       mask: column > row ? `${own} must not see ${other}, which comes later.` : `${own} may see ${other}.`,
       softmax: `How much of ${other} goes into ${own}.`,
-      output: `Feature ${column + 1} of the output of ${own}: a little of the value of each token.`,
+      output: `Feature ${column + 1} of the output of ${own}: that of each value, times its weight.`,
     }[step.kind];
   }
 
