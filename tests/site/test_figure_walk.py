@@ -97,7 +97,7 @@ def test_each_step_by_hand_is_that_of_the_package(walk: Locator) -> None:
                     "[role=gridcell]"
                 ).nth(column).click()
                 left, right = computed(said(walk)[0])
-                assert left == pytest.approx(right, abs=0.03), (name, row, column)
+                assert left == pytest.approx(right, abs=0.006 if name != "weights" else 0.03), (name, row, column)
                 assert right == pytest.approx(shown[row, column].item(), abs=1e-6)
 
 

@@ -101,8 +101,9 @@
     drawArrow(svg, [x0, y0], [x, y], "moving-query");
     draw(svg, "circle", { cx: x, cy: y, r: 22, class: "moving-grip" });
     draw(svg, "circle", { cx: x, cy: y, r: 8, class: "moving-handle" });
-    const above = query[1] >= 0 ? -14 : 24;
-    draw(svg, "text", { x, y: y + above, "text-anchor": "middle", class: "moving-query" }, `query of \u201c${asks}\u201d`);
+    const beside = y < 36 || (query[1] < 0 && y < height - 36) ? 27 : -15; // within the picture
+    const middle = Math.max(48, Math.min(width - 48, x));
+    draw(svg, "text", { x: middle, y: y + beside, "text-anchor": "middle", class: "moving-query" }, `query of \u201c${asks}\u201d`);
     const arrows = words.map((word, index) => `${word} ${pair(keys[index], 0)}`).join(", ");
     svg.setAttribute("aria-label", `Arrows in the plane. Query ${pair(query)}; keys ${arrows}.`);
   }
@@ -111,7 +112,7 @@
 
   // The output is a mean with positive weights, so it stays between the values.
   function drawValues(svg, { words, values, weights, output, asks }) {
-    const [height, left, right, top, bottom] = [200, 30, 70, 40, 28];
+    const [height, left, right, top, bottom] = [200, 30, 60, 44, 20];
     const width = clear(svg, height);
     const range = (feature) => [Math.min, Math.max].map((end) => end(...values.map((value) => value[feature])));
     const [[lowX, highX], [lowY, highY]] = [range(0), range(1)];
@@ -119,7 +120,7 @@
       left + ((width - left - right) * (x - lowX)) / (highX - lowX),
       height - bottom - ((height - top - bottom) * (y - lowY)) / (highY - lowY),
     ];
-    draw(svg, "text", { x: 0, y: 13, class: "moving-title moving-value" }, "values and output");
+    draw(svg, "text", { x: 0, y: 13, class: "moving-title moving-value" }, `values and output ${pair(output)}`);
     const corners = values.map((value) => to(value));
     draw(svg, "polygon", { points: corners.map((corner) => corner.join(",")).join(" "), class: "moving-hull" });
     const [x, y] = to(output);
@@ -133,9 +134,8 @@
       draw(svg, "text", { ...beside, class: "moving-value" }, words[index]);
     });
     draw(svg, "circle", { cx: x, cy: y, r: 8, class: "moving-output", "data-output": output.join(" ") });
-    const under = { x: x + 14, y: y + 22 };
-    draw(svg, "text", { ...under, class: "moving-number" }, `${pair(output)}`);
-    svg.setAttribute("aria-label", `Values ${words.map((word, i) => `${word} ${pair(values[i], 0)}`).join(", ")}; the output of \u201c${asks}\u201d at ${pair(output)} lies between them.`);
+    const points = words.map((word, index) => `${word} ${pair(values[index], 0)}`).join(", ");
+    svg.setAttribute("aria-label", `Values ${points}; between them the output of \u201c${asks}\u201d, ${pair(output)}.`);
   }
 
   // ---- the first figure: one query, three words ---------------------------------------------------
@@ -210,11 +210,11 @@
 
   // The mean over many queries, for each number of features; the line is where the slider stands.
   function drawMeans(svg, { sizes, means, place, divided }) {
-    const [height, left, right, top, bottom] = [250, 30, 12, 30, 40];
+    const [height, left, right, top, bottom] = [250, 30, 20, 30, 40];
     const width = clear(svg, height);
     const toX = (index) => left + ((width - left - right) * index) / (sizes.length - 1);
     const toY = (share) => height - bottom - (height - top - bottom) * share;
-    draw(svg, "text", { x: 0, y: 13, class: "moving-title" }, "largest weight, mean of 1,000 queries");
+    draw(svg, "text", { x: 0, y: 13, class: "moving-title" }, "largest weight, on average");
     [0, 0.5, 1].forEach((share) => {
       draw(svg, "line", { x1: left, x2: width - right, y1: toY(share), y2: toY(share), class: "moving-axis" });
       draw(svg, "text", { x: left - 6, y: toY(share) + 4, "text-anchor": "end" }, String(share));
@@ -234,7 +234,9 @@
     }
     const now = means[divided ? "scaled" : "without"][place];
     draw(svg, "circle", { cx: toX(place), cy: toY(now), r: 6, class: "moving-output" });
-    svg.setAttribute("aria-label", `Largest weight against the number of features: not divided it rises from ${number(means.without[0], 2)} to ${number(means.without.at(-1), 2)}, divided it ends at ${number(means.scaled.at(-1), 2)}.`);
+    const ends = ["without", "scaled"].map((name) => number(means[name].at(-1), 2));
+    const label = `Largest weight, on average: at ${sizes.at(-1)} features ${ends[0]} not divided, ${ends[1]} divided.`;
+    svg.setAttribute("aria-label", label);
   }
 
   function describeRoot({ size, divided, scores, weights, means, place, which, count }) {

@@ -107,9 +107,9 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
     return [...terms.slice(0, few), ...more, ...extra].join(" + ");
   }
 
-  function sumOf(left, right, data, few, extra = []) {
+  function sumOf(left, right, data, few, { extra = [], digits = 2 } = {}) {
     const terms = left.map((value, index) => {
-      const first = tidy(value, data);
+      const first = tidy(value, data, digits);
       return `${index === 0 ? first : bracketed(first)} \u00b7 ${bracketed(tidy(right[index], data))}`;
     });
     return added(terms, few, extra);
@@ -130,11 +130,12 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
       const { W, bias } = data;
       const extra = bias ? [`bias ${bracketed(tidy(bias[step.letter][column], data))}`] : [];
       if (mistake === "view") return `${value}: a feature of ${data.rows[ownerOf(row, data)]}, in the row of ${data.rows[row]}`;
-      return `${sumOf(data.X[row], transpose(W[step.letter])[column], data, few, extra)} = ${value}`;
+      return `${sumOf(data.X[row], transpose(W[step.letter])[column], data, few, { extra })} = ${value}`;
     }
     if (step.kind === "product") return `${sumOf(found.Q[row], found.K[column], data, few)} = ${value}`;
     if (step.kind === "output") {
-      return `${sumOf(found.weights[row], transpose(found.V)[column], data, few)} = ${value}`;
+      const digits = whole(data) ? 3 : 2; // so that whoever adds up gets the same
+      return `${sumOf(found.weights[row], transpose(found.V)[column], data, few, { digits })} = ${value}`;
     }
     if (step.kind === "scale") return `${tidy(found.products[row][column], data)} / \u221a${found.under} = ${value}`;
     if (step.kind === "mask") return column > row ? `hidden: ${value}` : `may be seen: stays ${value}`;
@@ -347,7 +348,7 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
       const heights = steps.map((_, index) => {
         at = index;
         update();
-        return stage.box.offsetHeight;
+        return Math.ceil(stage.box.getBoundingClientRect().height);
       });
       stage.box.style.minHeight = `${Math.max(...heights)}px`;
       ({ at, cell } = now);
