@@ -85,10 +85,11 @@ def test_the_plane_shows_what_the_package_computes(plane: Locator, state: tuple[
     point = numbers_of(plane, ".moving-output", "data-output")
     assert point == pytest.approx(output[0].tolist(), abs=1e-5)
     text = words_of(plane)
-    near = {"abs": 0.006}
-    assert numbers_after(text, "Products: ") == pytest.approx((step["K"] @ query).tolist(), **near)
-    assert numbers_after(text, "softmax: ") == pytest.approx(weights[0].tolist(), **near)
-    assert numbers_after(text, "Output ") == pytest.approx(output[0].tolist(), **near)
+    assert numbers_after(text, "Products: ") == pytest.approx(
+        (step["K"] @ query).tolist(), abs=0.006
+    )
+    assert numbers_after(text, "softmax: ") == pytest.approx(weights[0].tolist(), abs=0.006)
+    assert numbers_after(text, "Output ") == pytest.approx(output[0].tolist(), abs=0.006)
     longest = plane.get_by_label(LENGTH, exact=True).get_attribute("aria-valuetext")
     assert float(longest or "") == pytest.approx(query.norm().item(), abs=0.006)
 

@@ -97,7 +97,11 @@ def test_each_step_by_hand_is_that_of_the_package(walk: Locator) -> None:
                     "[role=gridcell]"
                 ).nth(column).click()
                 left, right = computed(said(walk)[0])
-                assert left == pytest.approx(right, abs=0.006 if name != "weights" else 0.03), (name, row, column)
+                assert left == pytest.approx(right, abs=0.006 if name != "weights" else 0.03), (
+                    name,
+                    row,
+                    column,
+                )
                 assert right == pytest.approx(shown[row, column].item(), abs=1e-6)
 
 
@@ -150,20 +154,20 @@ def test_the_buttons_stay_within_the_steps(walk: Locator) -> None:
 def passed() -> dict[str, Tensor]:
     """What passes the first masked self-attention while the speller says knighted."""
     speller = load_g2p(torch.device("cpu"))
-    layer = speller.model.decoder.layers[0].self_attention
     found: dict[str, Tensor] = {}
+    layer = "decoder.layers.0.self_attention"
     hooks = [
-        projection.register_forward_hook(
+        speller.model.get_submodule(f"{layer}.{projection}").register_forward_hook(
             lambda _, __, output, name=name: found.update({name: output.detach()})
         )
-        for name, projection in {"Q": layer.q_proj, "K": layer.k_proj, "V": layer.v_proj}.items()
+        for name, projection in {"Q": "q_proj", "K": "k_proj", "V": "v_proj"}.items()
     ]
     ids = torch.tensor([speller.phonemes.encode(speller.pronounce("knighted"), bos=True)])
     with torch.no_grad(), record_attention(speller.model) as maps:
         speller.model(speller.source(["knighted"]), ids)
     for hook in hooks:
         hook.remove()
-    found["weights"] = maps["decoder.layers.0.self_attention"][0, 0]
+    found["weights"] = maps[layer][0, 0]
     return found
 
 
