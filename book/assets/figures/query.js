@@ -72,8 +72,9 @@
     const head = Math.min(11, length);
     const [x, y] = [x2 - head * dx, y2 - head * dy];
     draw(svg, "line", { x1, y1, x2: x, y2: y, class: `moving-arrow ${kind}` });
-    const points = [[x2, y2], [x - 0.45 * head * dy, y + 0.45 * head * dx], [x + 0.45 * head * dy, y - 0.45 * head * dx]];
-    draw(svg, "polygon", { points: points.map((point) => point.join(",")).join(" "), class: `moving-head ${kind}` });
+    const [across, along] = [0.45 * head * dy, 0.45 * head * dx];
+    const points = `${x2},${y2} ${x - across},${y + along} ${x + across},${y - along}`;
+    draw(svg, "polygon", { points, class: `moving-head ${kind}` });
   }
 
   function drawPlane(svg, { words, keys, query, weights, asks, reach }) {
@@ -103,7 +104,8 @@
     draw(svg, "circle", { cx: x, cy: y, r: 8, class: "moving-handle" });
     const beside = y < 36 || (query[1] < 0 && y < height - 36) ? 27 : -15; // within the picture
     const middle = Math.max(48, Math.min(width - 48, x));
-    draw(svg, "text", { x: middle, y: y + beside, "text-anchor": "middle", class: "moving-query" }, `query of \u201c${asks}\u201d`);
+    const at = { x: middle, y: y + beside, "text-anchor": "middle", class: "moving-query" };
+    draw(svg, "text", at, `query of \u201c${asks}\u201d`);
     const arrows = words.map((word, index) => `${word} ${pair(keys[index], 0)}`).join(", ");
     svg.setAttribute("aria-label", `Arrows in the plane. Query ${pair(query)}; keys ${arrows}.`);
   }
@@ -120,7 +122,8 @@
       left + ((width - left - right) * (x - lowX)) / (highX - lowX),
       height - bottom - ((height - top - bottom) * (y - lowY)) / (highY - lowY),
     ];
-    draw(svg, "text", { x: 0, y: 13, class: "moving-title moving-value" }, `values and output ${pair(output)}`);
+    const title = { x: 0, y: 13, class: "moving-title moving-value" };
+    draw(svg, "text", title, `values and output ${pair(output)}`);
     const corners = values.map((value) => to(value));
     draw(svg, "polygon", { points: corners.map((corner) => corner.join(",")).join(" "), class: "moving-hull" });
     const [x, y] = to(output);
@@ -135,7 +138,8 @@
     });
     draw(svg, "circle", { cx: x, cy: y, r: 8, class: "moving-output", "data-output": output.join(" ") });
     const points = words.map((word, index) => `${word} ${pair(values[index], 0)}`).join(", ");
-    svg.setAttribute("aria-label", `Values ${points}; between them the output of \u201c${asks}\u201d, ${pair(output)}.`);
+    const label = `Values ${points}; between them the output of \u201c${asks}\u201d, ${pair(output)}.`;
+    svg.setAttribute("aria-label", label);
   }
 
   // ---- the first figure: one query, three words ---------------------------------------------------
@@ -150,7 +154,8 @@
   function describePlane({ words, query, products, weights, output, asks }) {
     const first = weights.indexOf(Math.max(...weights));
     const even = Math.max(...weights) - Math.min(...weights) < 0.005;
-    const share = even ? "all three values alike" : `${weights[first] > 0.5 ? "mostly" : "more than any other"} the value of \u201c${words[first]}\u201d`;
+    const much = weights[first] > 0.5 ? "mostly" : "more than any other";
+    const share = even ? "all three values alike" : `${much} the value of \u201c${words[first]}\u201d`;
     return [
       `Query ${pair(query)}. Products: ${list(words, products)}.`,
       `Divided by \u221a2, and after the softmax: ${list(words, weights)}.`,
@@ -158,15 +163,17 @@
     ];
   }
 
-  function buildPlane(figure, box) {
+  function buildPlane(box) {
     const data = dataFor("query");
     const { words, keys, values } = data;
     const asks = words.at(-1);
     const base = Math.hypot(...data.query);
     const reach = 1.08 * LONGEST * base;
+    const most = LONGEST * base * Math.max(...keys.map((key) => Math.hypot(...key))); // the largest product
     const controls = make(box, "div", { className: "moving-controls" });
     const turn = makeSlider(controls, "query-turn", "Turn the query", { min: -180, max: 180, value: 0 }, update);
-    const longer = makeSlider(controls, "query-length", "Length of the query", { max: 100 * LONGEST, value: 100 }, update);
+    const percents = { max: 100 * LONGEST, value: 100 };
+    const longer = makeSlider(controls, "query-length", "Length of the query", percents, update);
     turn.input.step = TURN;
     longer.input.step = STRETCH;
     const pictures = make(box, "div", { className: "moving-pictures" });
@@ -182,7 +189,7 @@
       longer.show(number(Math.hypot(...query), 2));
       drawPlane(plane, state);
       const titles = ["products q \u00b7 k", "weights"];
-      drawBars(bars, { names: words, values: products, weights, most: LONGEST * base * Math.max(...keys.map((key) => Math.hypot(...key))), titles });
+      drawBars(bars, { names: words, values: products, weights, most, titles });
       drawValues(target, state);
       say(describePlane(state));
     }
@@ -260,12 +267,13 @@
     return input;
   }
 
-  function buildRoot(figure, box) {
+  function buildRoot(box) {
     const { sizes, products, means } = dataFor("query").random;
     const count = products[0].length;
     const most = Math.max(...products.flat(2).map(Math.abs));
     const controls = make(box, "div", { className: "moving-controls" });
-    const features = makeSlider(controls, "query-size", "Features of a query", { max: sizes.length - 1, value: 6 }, update);
+    const places = { max: sizes.length - 1, value: 6 };
+    const features = makeSlider(controls, "query-size", "Features of a query", places, update);
     const root = makeSwitch(controls, "Divide by the root of the features", update);
     const [another] = makeButtons(box, ["Another query"]);
     const pictures = make(box, "div", { className: "moving-pictures" });
@@ -300,7 +308,7 @@
   function build(figure) {
     const box = document.createElement("div");
     const parts = { plane: buildPlane, root: buildRoot };
-    const { pictures, update } = parts[figure.dataset.part](figure, box);
+    const { pictures, update } = parts[figure.dataset.part](box);
     figure.querySelector(".moving-fallback").replaceWith(box);
     onNewWidth(pictures, update);
     update();

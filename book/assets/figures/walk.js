@@ -1,5 +1,5 @@
-// The figures in book/attention.ipynb and book/closer/attention.ipynb in which the reader walks through attention, matrix
-// by matrix: a cell that is chosen lights the row and the column that made it, and says its sum term by term.
+// The figures in book/attention.ipynb and book/closer/attention.ipynb in which the reader walks through attention,
+// matrix by matrix: a cell that is chosen lights the row and the column that made it, and says its sum term by term.
 // In the closer look a choice makes one of three mistakes. Tables and native controls; the steps are computed here,
 // from what the page has taken from the package.
 // tools/book_extension.py loads this file on pages that hold <figure data-figure="walk">.
@@ -57,14 +57,16 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
 
   // `left` and `top` make `result`, cell by cell; without `top`, each cell comes from the one in its place, or its row.
   function stepsOf({ causal }) {
-    const projections = [["Q", "q", "queries"], ["K", "k", "keys"], ["V", "v", "values"]].map(([name, letter, words]) => (
+    const names = [["Q", "q", "queries"], ["K", "k", "keys"], ["V", "v", "values"]];
+    const projections = names.map(([name, letter, words]) => (
       { kind: "project", letter, left: "X", top: `W_${letter}`, result: name, chip: name,
         title: `${name} = X W_${letter}: the ${words}` }));
     const steps = [
       ...projections,
       { kind: "product", left: "Q", top: "K transposed", result: "products", chip: "Q K\u1d40",
         title: "Q K\u1d40: each query meets each key" },
-      { kind: "scale", left: "products", result: "scores", chip: "\u00f7 root", title: "divided by the root: the scores" },
+      { kind: "scale", left: "products", result: "scores", chip: "\u00f7 root",
+        title: "divided by the root: the scores" },
       { kind: "mask", left: "scores", result: "masked", chip: "mask", title: "masked: nobody sees what comes later" },
       { kind: "softmax", left: causal ? "masked" : "scores", result: "weights", chip: "softmax",
         title: "softmax: the weights" },
@@ -84,7 +86,8 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
     if (name === "K transposed") rows = transpose(rows);
     const { rows: tokens } = data;
     const sizes = [rows.length, weight ? found.size : rows[0].length];
-    const labels = weight ? [null, null] : name === "K transposed" ? [null, tokens] : [tokens, ofTokens ? tokens : null];
+    const turned = name === "K transposed";
+    const labels = [weight || turned ? null : tokens, turned || ofTokens ? tokens : null];
     const shown = sizes.map((size, axis) => (labels[axis] ? size : Math.min(size, few)));
     const cells = rows.slice(0, shown[0]).map((row) => row.slice(0, shown[1]));
     return { name, role, cells, sizes, shown, labels };
@@ -120,7 +123,8 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
     const powers = added(seen.map((value) => `exp(${tidy(value, data)})`), few);
     const [power, total] = [Math.exp(values[place]), sum(seen.map(Math.exp))];
     if (values[place] === -Infinity) return "exp(\u2212\u221e) = 0, so the weight is 0";
-    return `exp(${tidy(values[place], data)}) / (${powers}) = ${number(power, 2)} / ${number(total, 2)} = ${number(power / total, 2)}`;
+    const results = [`${number(power, 2)} / ${number(total, 2)}`, number(power / total, 2)];
+    return [`exp(${tidy(values[place], data)}) / (${powers})`, ...results].join(" = ");
   }
 
   // How a cell of the result came about, in one line.
@@ -129,7 +133,8 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
     if (step.kind === "project") {
       const { W, bias } = data;
       const extra = bias ? [`bias ${bracketed(tidy(bias[step.letter][column], data))}`] : [];
-      if (mistake === "view") return `${value}: a feature of ${data.rows[ownerOf(row, data)]}, in the row of ${data.rows[row]}`;
+      const [owner, own] = [ownerOf(row, data), row].map((place) => data.rows[place]);
+      if (mistake === "view") return `${value}: a feature of ${owner}, in the row of ${own}`;
       return `${sumOf(data.X[row], transpose(W[step.letter])[column], data, few, { extra })} = ${value}`;
     }
     if (step.kind === "product") return `${sumOf(found.Q[row], found.K[column], data, few)} = ${value}`;
@@ -168,25 +173,29 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
 
   // How one could have noticed the mistake: the shapes do not say it.
   function notice({ step, steps, found, right, data, mistake }) {
-    const { rows, heads } = data;
+    const { rows } = data;
     const ofTokens = ["product", "scale", "mask", "softmax"].includes(step.kind);
     const shape = `Shape (${rows.length}, ${ofTokens ? rows.length : found.size})`;
     if (mistake === "right") return `${shape}. Choose a mistake: no shape changes.`;
     const gap = apart(step, found, right);
     const first = steps.findIndex((one) => apart(one, found, right) > 0);
     const here = gap > 0 ? `but wrong by up to ${number(gap, 2)}` : `still right, and wrong from step ${first + 1} on`;
-    return `${shape} as it should be, ${here}. ${hint(mistake, found, right, rows, heads)}`;
+    return `${shape} as it should be, ${here}. ${hint(mistake, found, right, data)}`;
   }
 
-  function hint(mistake, found, right, rows, heads) {
+  function hint(mistake, found, right, data) {
+    const { rows, heads } = data;
     const totals = found.weights.map((row) => number(sum(row), 2)).join(", ");
     const sharpest = ({ weights }) => number(sum(weights.map((row) => Math.max(...row))) / weights.length, 2);
     const factor = number(Math.sqrt(found.size / heads), 2);
     const last = rows.length - 1;
     return {
       axis: `To notice it, add up the rows of the weights: ${totals}, and each should be 1.`,
-      root: `To notice it, compare with PyTorch: rows sum to 1, but scores are ${factor} times too large, and the mean of the largest weights is ${sharpest(found)} instead of ${sharpest(right)}.`,
-      view: `To notice it, change the token ${rows[last]}: its row should change, but it holds ${rows[Math.floor(last / heads)]}.`,
+      root: "To notice it, compare with PyTorch: rows sum to 1, but scores are "
+        + `${factor} times too large, and the mean of the largest weights is `
+        + `${sharpest(found)} instead of ${sharpest(right)}.`,
+      view: `To notice it, change the token ${rows[last]}: its row should change, `
+        + `but it holds ${rows[ownerOf(last, data)]}.`,
     }[mistake];
   }
 
@@ -236,11 +245,12 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
 
   function drawStage(stage, state, choose) {
     const { step, found, data, cell: [row, column], narrow, few, mistake } = state;
-    const [left, top, result] = ["left", "top", "result"].map((part) => step[part] && matrixOf(step[part], found, data, few));
+    const [left, top, result] = [step.left, step.top, step.result].map((name) => (
+      name && matrixOf(name, found, data, few)));
     stage.box.classList.toggle("walk-alone", !top);
     stage.box.classList.toggle("walk-narrow", narrow);
     stage.top.hidden = !top;
-    const whole = { data, narrow };
+    const common = { data, narrow };
     // Where the result comes from: the row on the left, the column above, or the cell in its place.
     // With the wrong view, a row holds the features of another token, and of another head than the one above.
     const strayed = step.kind === "project" && mistake === "view";
@@ -251,10 +261,12 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
       return i === source && (Boolean(top) || j === column);
     };
     const lit = (test) => (i, j) => (test(i, j) ? "walk-lit" : "");
-    drawTable(stage.left, left, { ...whole, side: "left", heading: !top, lit: lit(inLeft) });
-    if (top) drawTable(stage.top, top, { ...whole, side: "right", heading: true, lit: lit((_, j) => j === column && !strayed) });
+    drawTable(stage.left, left, { ...common, side: "left", heading: !top, lit: lit(inLeft) });
+    const above = lit((_, j) => j === column && !strayed);
+    if (top) drawTable(stage.top, top, { ...common, side: "right", heading: true, lit: above });
     const side = top ? "none" : narrow ? "left" : "none";
-    drawTable(stage.result, result, { ...whole, side, heading: !top, lit: lit((i, j) => i === row && j === column), choose });
+    const chosen = lit((i, j) => i === row && j === column);
+    drawTable(stage.result, result, { ...common, side, heading: !top, lit: chosen, choose });
     stage.leftName.textContent = titleOf(left, narrow);
     stage.leftName.className = `walk-name walk-${left.role}`;
     if (top) stage.topName.textContent = titleOf(top, narrow);
