@@ -213,7 +213,7 @@ def test_letters_can_be_read_and_nothing_is_cut_off(
     page.goto(f"{address}/{PAGE}")
     for part in ("plane", "root"):
         figure = figure_on(page, part)
-        for state in [(-90, 175), (0, 100)] if part == "plane" else [(0, 0), (8, 0)]:
+        for state in [(-90, 175), (155, 175)] if part == "plane" else [(0, 0), (8, 0)]:
             set_to(figure, TURN if part == "plane" else FEATURES, state[0])
             if part == "plane":
                 set_to(figure, LENGTH, state[1])
