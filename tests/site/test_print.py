@@ -65,7 +65,7 @@ def test_nothing_is_printed_that_only_a_screen_can_do(paper: Page, address: str,
     controls = paper.locator(".moving-figure :is(input, select, button)").locator("visible=true")
     assert controls.count() == 0
     for still in paper.locator(".moving-figure").all():
-        expect(still.locator("svg").first).to_be_visible()
+        expect(still.locator("svg, table").first).to_be_visible()
     heading = paper.get_by_role("heading", level=1).locator("visible=true")
     assert heading.count() == 1
 
