@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -90,7 +91,7 @@ def test_what_a_search_is_told_adds_up_to_its_scores() -> None:
 
 def test_the_counted_work_is_what_the_formulas_say() -> None:
     speller = load_g2p(torch.device("cpu"))
-    attention = speller.model.decoder.layers[0].self_attention
+    attention: Any = speller.model.decoder.layers[0].self_attention
     steps = len(speller.pronounce("attach")) + 1  # the end token is said, too
     up_to = range(1, steps + 1)
     whole = decoding.work_by_step(speller, "attach", use_cache=False)

@@ -201,7 +201,7 @@ def work_by_step(speller: Speller, word: str, use_cache: bool) -> dict[str, list
         the products of a query and a key in self-attention, those that the mask hides too.
     """
     model, phonemes = speller.model, speller.phonemes
-    attention = model.decoder.layers[0].self_attention
+    attention: Any = model.decoder.layers[0].self_attention
     vectors: list[int] = []
     products: list[int] = []
 
