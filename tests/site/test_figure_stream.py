@@ -26,7 +26,6 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def figure(tab: Page, address: str) -> Locator:
     """Open the chapter on blocks and return its figure."""
-    tab.emulate_media(reduced_motion="reduce")
     tab.goto(f"{address}/{PAGE}")
     return tab.locator('figure[data-figure="stream"]')
 
