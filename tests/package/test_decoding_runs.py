@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -86,3 +87,15 @@ def test_what_a_search_is_told_adds_up_to_its_scores() -> None:
     for told in heard.values():
         assert sum(told["look"]) == pytest.approx(1, abs=5e-3)
         assert len(told["look"]) == len("attach")
+
+
+def test_the_counted_work_is_what_the_formulas_say() -> None:
+    speller = load_g2p(torch.device("cpu"))
+    attention: Any = speller.model.decoder.layers[0].self_attention
+    steps = len(speller.pronounce("attach")) + 1  # the end token is said, too
+    up_to = range(1, steps + 1)
+    whole = decoding.work_by_step(speller, "attach", use_cache=False)
+    assert whole == {"vectors": [2 * t for t in up_to], "products": [t * t for t in up_to]}
+    cached = decoding.work_by_step(speller, "attach", use_cache=True)
+    assert cached == {"vectors": [2] * steps, "products": list(up_to)}
+    assert attention.keep_weights is None

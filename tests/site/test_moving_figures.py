@@ -18,7 +18,9 @@ from transformer_ref.positions import frequencies, shift_matrix, sinusoidal_enco
 
 PAGE = "book/positions.html"
 SEARCH_PAGE = "book/closer/decoding.html"
-EACH_PAGE = pytest.mark.parametrize("page_name", [PAGE, SEARCH_PAGE])
+EACH_PAGE = pytest.mark.parametrize(
+    "page_name", [PAGE, SEARCH_PAGE, "book/gpt.html", "book/blocks.html", "book/training.html"]
+)
 SLIDERS = ("Position pos", "Offset k", "Pair i, from fast to slow", "Dimension D")
 PICTURES = (".moving-clock", ".moving-waves", ".moving-strips", ".moving-words")
 
@@ -163,8 +165,11 @@ def test_without_javascript_there_are_words(browser: Browser, address: str, page
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{address}/{page_name}")
-    expect(page.locator("figure.moving-figure .moving-fallback")).to_be_visible()
-    expect(page.locator("figure.moving-figure figcaption")).to_be_visible()
+    for part in (".moving-fallback", "figcaption"):
+        places = page.locator(f"figure.moving-figure {part}").all()
+        assert places
+        for place in places:
+            expect(place).to_be_visible()
     context.close()
 
 
@@ -184,7 +189,7 @@ def speller() -> Speller:
 def search(tab: Page, address: str) -> Locator:
     """Open the closer look at decoding and return its figure."""
     tab.goto(f"{address}/{SEARCH_PAGE}")
-    return tab.locator("figure.moving-figure")
+    return tab.locator('figure[data-figure="decoding"]')
 
 
 def choose(search: Locator, word: str, beam_size: int) -> None:
@@ -315,7 +320,7 @@ def test_who_wants_less_motion_gets_none(browser: Browser, address: str) -> None
     for motion, expected in (("no-preference", True), ("reduce", False)):
         page = browser.new_page(reduced_motion=motion)  # type: ignore[arg-type]
         page.goto(f"{address}/{SEARCH_PAGE}")
-        figure = page.locator("figure.moving-figure")
+        figure = page.locator('figure[data-figure="decoding"]')
         figure.get_by_role("button", name="Next").click()
         assert bool(page.evaluate(moving)) is expected
         expect(figure.get_by_role("button", name="Play")).to_be_visible(visible=expected)
@@ -327,7 +332,7 @@ def test_who_wants_less_motion_gets_none(browser: Browser, address: str) -> None
 def test_the_search_fits_its_place(browser: Browser, address: str, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})
     page.goto(f"{address}/{SEARCH_PAGE}")
-    search = page.locator("figure.moving-figure")
+    search = page.locator('figure[data-figure="decoding"]')
     for word in words_to_choose(search):
         choose(search, word, 4)
         outside = search.locator(".moving-pictures svg").evaluate_all(

@@ -7,13 +7,16 @@ page show the same numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from transformer_ref.applications.g2p import Speller
 from transformer_ref.attention import MultiHeadAttention
 from transformer_ref.layers import EncoderLayer, FeedForward
+from transformer_ref.model import Encoder
 
 # The example by hand: two words with four features each. Queries are zero, so that each word
 # attends to both alike; values are the words' own vectors.
@@ -135,3 +138,83 @@ def spread(x: Tensor) -> float:
 def own_part_norms(states: Sequence[Tensor]) -> list[float]:
     """Return the norm of the own part of each state, or of each gradient."""
     return [own_part(x).norm().item() for x in states]
+
+
+def mean_cosine(x: Tensor) -> float:
+    """Say how alike the tokens of (T, D) are: the mean cosine of two of them, at most 1."""
+    directions = F.normalize(x, dim=-1)
+    cosines = directions @ directions.T
+    pairs = len(x) * (len(x) - 1)
+    return ((cosines.sum() - cosines.diagonal().sum()) / pairs).item()
+
+
+def run_encoder(x: Tensor, encoder: Encoder, *, add: bool) -> list[Tensor]:
+    """Run a pre-norm encoder with or without its residual sums, its last norm left out.
+
+    Args:
+        x: (B, S, D).
+        encoder: whose weights are used, without dropout.
+        add: whether the input of each sublayer is added to its output.
+
+    Returns:
+        (B, S, D) each: the input of each layer, and the output of the last.
+    """
+    states = [x]
+    layers: Any = encoder.layers  # of EncoderLayer, which a ModuleList does not say
+    for layer in layers:
+        y = layer.norm1(x)
+        change = layer.self_attention(y, y, y)
+        x = x + change if add else change
+        change = layer.feed_forward(layer.norm2(x))
+        x = x + change if add else change
+        states.append(x)
+    return states
+
+
+def plane_of(states: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Return the mean (D,) and the first two principal directions (D, 2) of all tokens (T, D)."""
+    tokens = torch.cat(list(states))
+    mean = tokens.mean(dim=0)
+    directions = torch.linalg.svd(tokens - mean, full_matrices=False).Vh[:2]
+    largest = directions.gather(1, directions.abs().argmax(dim=1, keepdim=True))
+    return mean, (directions * largest.sign()).T  # a direction has no sign of its own
+
+
+@torch.inference_mode()
+def residual_streams(speller: Speller, word: str, num_layers: int = 8) -> dict[str, Any]:
+    """Follow the letters of a word through two encoders, each with its sums and without them.
+
+    One has fresh weights, the other those of the speller; both begin with the speller's
+    embedding and positions.
+    The plane of each encoder is that of all its layers with the sums, each vector brought to
+    mean 0 and variance 1, as the next sublayer reads it.
+
+    Args:
+        speller: the trained model.
+        word: of S letters.
+        num_layers: of the encoder with fresh weights.
+
+    Returns:
+        The letters under "letters", and for each encoder ("fresh", "trained") and each way
+        ("with", "without") under "points" (layers + 1, S, 2) and under "cosine" (layers + 1,).
+    """
+    model = speller.model
+    x = model.src_positions(model.src_embedding(speller.source([word])))
+    sublayers = make_sublayers(x.shape[-1], num_layers)
+    ways = {"with": True, "without": False}
+    runs: dict[str, dict[str, list[Tensor]]] = {"fresh": {}, "trained": {}}
+    for way, add in ways.items():
+        runs["fresh"][way] = run_stack(x.double(), sublayers, add=add, normalize=True)[::2]
+        runs["trained"][way] = run_encoder(x, model.encoder, add=add)
+    found: dict[str, Any] = {"letters": list(word)}
+    for name, run in runs.items():
+        normed = {way: [F.layer_norm(y[0], y.shape[-1:]) for y in run[way]] for way in ways}
+        mean, directions = plane_of(normed["with"])
+        found[name] = {
+            way: {
+                "points": [((y - mean) @ directions).tolist() for y in normed[way]],
+                "cosine": [mean_cosine(y[0]) for y in run[way]],
+            }
+            for way in ways
+        }
+    return found

@@ -1,4 +1,4 @@
-"""What the chapter on decoding does by hand, and what its moving figure shows of a real search."""
+"""What the chapter on decoding does by hand, and what its moving figures show of real searches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from transformer_ref.applications.g2p import Speller
 from transformer_ref.attention import record_attention
-from transformer_ref.decoding import beam_search, filter_logits
+from transformer_ref.decoding import beam_search, filter_logits, greedy_decode
 from transformer_ref.metrics import edit_distance
 
 # A model that is a table: what may follow each token, and how probable it is.
@@ -186,3 +186,39 @@ def listen(speller: Speller, word: str, beam_size: int) -> dict[str, dict[str, l
         for hook in hooks:
             hook.remove()
     return heard
+
+
+def work_by_step(speller: Speller, word: str, use_cache: bool) -> dict[str, list[int]]:
+    """Say a word greedily, and count what one head of the first decoder layer computes.
+
+    Args:
+        speller: the trained model.
+        word: a lower-case word.
+        use_cache: whether keys and values are kept.
+
+    Returns:
+        Lists with an entry for each step: under "vectors" the keys and values, under "products"
+        the products of a query and a key in self-attention, those that the mask hides too.
+    """
+    model, phonemes = speller.model, speller.phonemes
+    attention: Any = model.decoder.layers[0].self_attention
+    vectors: list[int] = []
+    products: list[int] = []
+
+    def count(projection: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> None:
+        vectors.append(output.shape[1])
+
+    hooks = [proj.register_forward_hook(count) for proj in (attention.k_proj, attention.v_proj)]
+    attention.keep_weights = lambda weights: products.append(weights[0, 0].numel())
+    try:
+        greedy_decode(
+            model, speller.source([word]), phonemes.bos_id, phonemes.eos_id,
+            max_len=64, use_cache=use_cache,
+        )  # fmt: skip
+    finally:
+        attention.keep_weights = None
+        for hook in hooks:
+            hook.remove()
+    keys, values = vectors[::2], vectors[1::2]
+    both = [of_keys + of_values for of_keys, of_values in zip(keys, values, strict=True)]
+    return {"vectors": both, "products": products}
