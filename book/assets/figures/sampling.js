@@ -97,7 +97,7 @@
     const isNarrow = width < 480;
     const bar = isNarrow ? 66 : 84;
     const drawn = width - (isNarrow ? 62 : 76);
-    const after = drawn - (isNarrow ? 42 : 56);
+    const after = drawn - (isNarrow ? 50 : 56);
     const end = after - (isNarrow ? 42 : 110);
     return { isNarrow, bar, room: end - bar, before: isNarrow ? null : after - 58, after, drawn, range: width };
   }
@@ -181,7 +181,7 @@
     const strength = drawn?.total > 100 ? 0.25 : 0.8;
     const ticks = (drawn?.points ?? []).map((point) => `M${(point * width).toFixed(1)} ${second + 19} v12`);
     draw(svg, "path", { d: ticks.join(" "), class: "sampling-ticks", "stroke-opacity": strength });
-    const below = drawn ? "Each draw is a random point on the lower line." : "To draw is to pick a random point on the lower line.";
+    const below = drawn ? "Each draw is a random point on the lower line." : "A draw is a random point on the lower line.";
     draw(svg, "text", { x: 0, y: second + 48, class: "moving-faint" }, below);
   }
 

@@ -168,15 +168,20 @@ def _read(path: Path, files: list[Path]) -> NotebookNode:
             f"{path.name} is not UTF-8 ({error}). Ask for the file again."
         ) from error
     try:
+        json.loads(text)
+    except ValueError as error:
+        raise UnreadableError(
+            f"{path.name} is cut off, or no JSON. Ask for the file again."
+        ) from error
+    try:
         notebook: NotebookNode = nbformat.reads(text, as_version=4)
         for cell in notebook.cells:
             if not isinstance(cell.source, str) or not isinstance(cell.metadata, dict):
                 raise UnreadableError(f"{path.name} has a cell without a text. Ask for it again.")
         return notebook
     except (ValueError, KeyError, AttributeError, TypeError, nbformat.ValidationError) as error:
-        why = "it is cut off, or no JSON" if isinstance(error, json.JSONDecodeError) else error
         raise UnreadableError(
-            f"{path.name} is no notebook: {why}. Ask for the file again."
+            f"{path.name} is no notebook: {error}. Ask for the file again."
         ) from error
 
 
