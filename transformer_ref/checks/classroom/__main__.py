@@ -186,22 +186,26 @@ class Classroom:
                 self._read_points(gradebook, row, new)
 
     def _read_points(self, gradebook: Gradebook, row: Row, new: Sequence[Row]) -> None:
-        try:
-            found = gradebook.find_submission(self.slug, row.student)
-            row.points = (float(found.score or 0.0), float(found.max_score or 0.0))
-        except MissingEntry:
+        # nbgrader takes away what it could not finish; the score of an earlier time may still stand.
+        if row.graded is None or not self._autograded(row).exists():
             row.problem = row.problem or f"nbgrader did not grade it; see {self.slug}.log."
             return
+        found = gradebook.find_submission(self.slug, row.student)
+        row.points = (float(found.score or 0.0), float(found.max_score or 0.0))
         if row in new:
             write_text(self._mark(row), row.key)
+
+    def _autograded(self, row: Row) -> Path:
+        return Path(self.course.root, self.course.autograded_directory, row.student, self.slug)
 
     def _mark(self, row: Row) -> Path:
         return self.rebuilt / row.student / f"{self.slug}.written"
 
     def _is_written(self, row: Row) -> bool:
         mark = self._mark(row)
-        place = Path(self.course.root, self.course.autograded_directory, row.student, self.slug)
-        return mark.exists() and mark.read_text("utf-8") == row.key and place.exists()
+        return (
+            mark.exists() and mark.read_text("utf-8") == row.key and self._autograded(row).exists()
+        )
 
 
 def table(rows: Sequence[Row]) -> str:

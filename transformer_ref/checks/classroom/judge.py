@@ -40,7 +40,7 @@ from transformer_ref.checks.engine.limits import (
     copy_seconds,
 )
 
-LOOK_SECONDS = 0.05  # how often the memory and the processes of a sandbox are looked at
+LOOK_SECONDS = 0.1  # how often the memory and the processes of a sandbox are looked at
 
 
 @dataclass(frozen=True)
