@@ -186,7 +186,7 @@ class Classroom:
                 self._read_points(gradebook, row, new)
 
     def _read_points(self, gradebook: Gradebook, row: Row, new: Sequence[Row]) -> None:
-        # nbgrader takes away what it could not finish; the score of an earlier time may still stand.
+        # nbgrader takes away what it could not finish; an earlier score may still stand.
         if row.graded is None or not self._autograded(row).exists():
             row.problem = row.problem or f"nbgrader did not grade it; see {self.slug}.log."
             return
