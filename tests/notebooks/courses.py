@@ -18,6 +18,12 @@ from nbformat import NotebookNode
 from tests.notebooks.assignments import ROOT
 
 
+def environment() -> dict[str, str]:
+    """That of these tests; nbgrader looks for the command alembic on the PATH."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {**os.environ, "PATH": path}
+
+
 @dataclass
 class Course:
     """A course in a folder of its own, and all that nbgrader said."""
@@ -28,12 +34,10 @@ class Course:
 
     def nbgrader(self, *arguments: str) -> None:
         """Run one command of nbgrader; it has to succeed."""
-        # nbgrader makes its gradebook with the command alembic, which it looks up on the PATH.
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         done = subprocess.run(
             [sys.executable, "-m", "nbgrader", *arguments],
             cwd=self.root,
-            env={**os.environ, "PATH": path},
+            env=environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

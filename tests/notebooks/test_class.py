@@ -18,7 +18,7 @@ import pytest
 from nbformat import NotebookNode
 
 from tests.notebooks.assignments import read
-from tests.notebooks.courses import Course, new_course
+from tests.notebooks.courses import Course, environment, new_course
 from tests.notebooks.test_round_trip import (
     SLUG,
     WRONG,
@@ -107,11 +107,10 @@ NOTHING = "absent"
 
 def start(course: Course, *options: str) -> subprocess.Popen[str]:
     """Start the command that grades the class."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return subprocess.Popen(
         [sys.executable, "-m", "transformer_ref.checks.classroom", SLUG, "--jobs=2", *options],
         cwd=course.root,
-        env={**os.environ, "PATH": path},
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

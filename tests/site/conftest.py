@@ -204,3 +204,11 @@ def run_axe(page: Page, axe: str, mode: str, *, contrast: bool) -> list[str]:
         for rule in report["violations"]
         for node in rule["nodes"]
     ]
+
+
+@pytest.fixture(scope="module")
+def quiet_tab(browser: Browser) -> Iterator[Page]:
+    """Return one tab for somebody who wants less motion, so that what moves is there at once."""
+    page = browser.new_page(reduced_motion="reduce")
+    yield page
+    page.close()

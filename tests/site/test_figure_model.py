@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from statistics import mean
@@ -32,14 +31,6 @@ ASSETS = ROOT / "transformer_ref/assets"
 def speller() -> Speller:
     """Load the trained model once."""
     return load_g2p(torch.device("cpu"))
-
-
-@pytest.fixture(scope="module")
-def quiet_tab(browser: Browser) -> Iterator[Page]:
-    """Return one tab for somebody who wants less motion, so that what moves is there at once."""
-    page = browser.new_page(reduced_motion="reduce")
-    yield page
-    page.close()
 
 
 @pytest.fixture

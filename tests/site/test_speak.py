@@ -62,14 +62,6 @@ def engine(browser: Browser, address: str) -> Iterator[Page]:
     page.close()
 
 
-@pytest.fixture(scope="module")
-def quiet_tab(browser: Browser) -> Iterator[Page]:
-    """Return one tab for somebody who wants less motion, so that answers come at once."""
-    page = browser.new_page(reduced_motion="reduce")
-    yield page
-    page.close()
-
-
 @pytest.fixture
 def figure(quiet_tab: Page, address: str) -> Locator:
     """Open the page anew and return its figure."""
