@@ -27,6 +27,7 @@ from tests.notebooks.assignments import (
 )
 from tools import exercises
 from transformer_ref.checks import check, grade, registry
+from transformer_ref.checks.for_nbgrader import FeedbackPage
 
 HEADER = re.compile(
     r"^\*\*Difficulty (?P<difficulty>[1-5]) of 5\*\* "
@@ -229,6 +230,17 @@ def test_a_graded_cell_imports_what_it_calls_and_ends_with_it(slug: str) -> None
         assert name.asname == call.value.func.id == "_course_check", cell.id
     others = [cell.source for cell in notebook.cells if not utils.is_grade(cell)]
     assert "_course_check" not in "\n".join(others)
+
+
+@every_assignment
+def test_feedback_can_show_every_formula(slug: str) -> None:
+    page = FeedbackPage()
+    for cell in read("exercises", slug).cells:
+        if cell.cell_type == "markdown":
+            text = re.sub("`[^`]*`", "", cell.source)
+            formulas = re.findall(r"\$\$.+?\$\$|\$[^$]+\$", text, re.DOTALL)
+            shown = page.markdown2html({}, cell.source)
+            assert shown.count("<math ") == len(formulas), cell.id
 
 
 @with_tasks

@@ -325,6 +325,18 @@ def test_feedback_shows_the_students_own_error_and_none_of_ours(course: Course) 
         assert "Traceback" not in course.feedback(student)
 
 
+def test_feedback_needs_no_network_and_shows_its_formulas(course: Course) -> None:
+    page = course.page("right").read_text(encoding="utf-8")
+    assert "MathJax" not in page
+    assert not re.search(
+        r"""(src|srcset)=["']?https?:|url\(["']?https?:|<link [^>]*https?:""", page
+    )
+    formulas = sum(
+        cell.source.count("$") // 2 for cell in solved().cells if cell.cell_type == "markdown"
+    )
+    assert page.count("<math ") == formulas > 5
+
+
 def test_feedback_names_the_tasks_and_gives_each_score_once(course: Course) -> None:
     feedback = " ".join(course.feedback("wrong").split())
     assert feedback.count("Task 1: compare every query with every key check 0 of 1 hidden") == 1

@@ -7,12 +7,16 @@ Only nbgrader imports this module.
 
 from __future__ import annotations
 
+import re
+from html import escape
 from pathlib import Path
 from typing import Any
 
-from jinja2 import FileSystemLoader
+from docutils.utils.math.latex2mathml import tex2mathml
+from jinja2 import FileSystemLoader, pass_context
 from nbconvert.exporters.exporter import ResourcesDict
 from nbconvert.exporters.html import HTMLExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode, from_dict
 from nbformat.corpus.words import generate_corpus_id
 from nbformat.v4 import new_output
@@ -165,7 +169,11 @@ class RequirePoints(NbGraderPreprocessor):
 
 
 class FeedbackPage(HTMLExporter):
-    """The page that students get back: nbgrader's, with what ``feedback.html.j2`` changes."""
+    """The page that students get back: nbgrader's, with what ``feedback.html.j2`` changes.
+
+    It needs no network: formulas are MathML, which browsers show, and not text for MathJax, which
+    nbgrader's template takes from outside.
+    """
 
     @default("template_file")
     def _template_file_default(self) -> str:
@@ -174,6 +182,43 @@ class FeedbackPage(HTMLExporter):
     @default("extra_loaders")
     def _extra_loaders_default(self) -> list[FileSystemLoader]:
         return [FileSystemLoader(Path(__file__).parent.parent / "assets")]
+
+    @pass_context
+    def markdown2html(self, context: Any, source: str) -> str:
+        """Write the text of a cell as HTML."""
+        attachments = context.get("cell", {}).get("attachments", {})
+        return MarkdownWithMath(_WithFormulas(escape=False, attachments=attachments)).render(source)
+
+    def from_notebook_node(  # type: ignore[override]  # as HTMLExporter's own
+        self, nb: NotebookNode, resources: Any | None = None, **options: Any
+    ) -> tuple[str, dict[str, Any]]:
+        """Write the page, without what would load MathJax."""
+        page, resources = super().from_notebook_node(nb, resources, **options)
+        return _MATHJAX.sub("", page), resources
+
+
+_MATHJAX = re.compile(
+    "<!-- Loading mathjax macro -->.*?<!-- End of mathjax configuration -->", re.DOTALL
+)
+
+
+class _WithFormulas(IPythonRenderer):
+    """Writes formulas as MathML."""
+
+    def block_math(self, body: str) -> str:
+        return _formula(body, as_block=True)
+
+    def inline_math(self, body: str) -> str:
+        return _formula(body, as_block=False)
+
+
+def _formula(text: str, as_block: bool) -> str:
+    known = re.sub(r"\\dots\b", r"\\ldots", re.sub(r"\\big\b", "", text))
+    try:
+        formula: str = tex2mathml(known, as_block=as_block)
+    except (SyntaxError, ValueError):  # it stays as it was written
+        return f"<code>{escape(text)}</code>"
+    return formula
 
 
 def _is_points(values: list[str | None], points: float) -> bool:
