@@ -218,7 +218,7 @@ def _formula(text: str, as_block: bool) -> str:
         formula: str = tex2mathml(known, as_block=as_block)
     except (SyntaxError, ValueError):  # it stays as it was written
         return f"<code>{escape(text)}</code>"
-    return formula
+    return f'<div class="formula">{formula}</div>' if as_block else formula
 
 
 def _is_points(values: list[str | None], points: float) -> bool:
