@@ -43,6 +43,13 @@
     verdict.textContent = text;
   }
 
+  // A button that holds nothing but formulas has no name until MathJax has drawn them, and none in some browsers.
+  function nameOf(button) {
+    const formulas = [...button.querySelectorAll(".math")].map((formula) => formula.textContent);
+    const rest = formulas.reduce((text, formula) => text.replace(formula, ""), button.textContent);
+    return /\w/.test(rest) ? "" : button.textContent.replace(/\\[()]/g, "").trim();
+  }
+
   // ---- a choice ---------------------------------------------------------------------------------
 
   function makeChoices(place, options, verdict) {
@@ -50,7 +57,10 @@
       const button = make(place, "button", { type: "button", className: "quick-choice" });
       make(button, "span", { className: "quick-mark" });
       make(button, "span").append(...copies(option.text));
+      const name = nameOf(button);
+      if (name) button.setAttribute("aria-label", name);
       button.addEventListener("click", () => {
+        if (name) button.setAttribute("aria-label", `${option.right ? "right" : "not it"}: ${name}`);
         button.dataset.verdict = option.right ? "right" : "wrong";
         button.firstChild.textContent = option.right ? "\u2713" : "\u2717";
         button.firstChild.setAttribute("role", "img");

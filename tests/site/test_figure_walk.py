@@ -217,15 +217,22 @@ def test_the_speller_and_its_mistakes_are_those_of_torch(
 def test_the_words_say_how_to_notice(long_walk: Locator, passed: dict[str, Tensor]) -> None:
     choice = long_walk.get_by_label("Mistake", exact=True)
     assert "(6, 6)" in said(long_walk)[2]
+    check = long_walk.get_by_role("button", name="Show a check")
+    expect(check).to_have_attribute("aria-disabled", "true")
     choice.select_option("axis")
+    assert said(long_walk)[2].endswith("What would you check?")
+    check.click()
     totals = steps_with(passed, "axis")["weights"].sum(dim=-1)
     shown = re.findall(r"\d\.\d\d", said(long_walk)[2].partition("weights:")[2])
     assert [float(total) for total in shown] == pytest.approx(totals.tolist(), abs=0.006)
     choice.select_option("root")
+    assert said(long_walk)[2].endswith("What would you check?")
+    check.click()
     means = [steps_with(passed, m)["weights"].amax(-1).mean().item() for m in ("root", "right")]
     assert f"is {means[0]:.2f} instead of {means[1]:.2f}" in said(long_walk)[2]
     assert f"{math.sqrt(32 / 4):.2f} times too large" in said(long_walk)[2]
     choice.select_option("view")
+    check.click()
     # The last row of the first head holds the second head of the second token.
     strayed, name = steps_with(passed, "view")["Q"][5], passed["Q"].view(1, 6, 4, 32)
     assert torch.equal(strayed, name[0, 1, 1])

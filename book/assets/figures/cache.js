@@ -7,7 +7,7 @@
   const { make, draw, clear } = window.moving;
   const { makeSlider, makeButtons, makePlayer, makeWords, onNewWidth, dataFor, start } = window.moving;
   const PAUSE = 1600; // milliseconds of a step while it plays
-  const FIRST = 4; // the step that is shown at first: something is repeated already
+  const FIRST = 2; // the step that is shown at first: something is repeated already
   const FAR = 1000; // tokens of a long answer
   const WAYS = [
     { key: "without", name: "without a cache" },
@@ -56,7 +56,8 @@
     const count = tokens.length;
     const names = svg.parentElement.clientWidth > 260 ? 62 : 0; // a phone has the names above
     const size = Math.min(34, Math.floor((Math.max(130, svg.parentElement.clientWidth) - names) / count));
-    const tops = { title: 14, tokens: 36, key: 62, value: 62 + size, products: 62 + 2 * size + 34 };
+    const first = names ? 62 : 80; // of the rows of cells
+    const tops = { title: 14, tokens: 36, key: first, value: first + size, products: first + 2 * size + 34 };
     const width = clear(svg, tops.products + count * size + 6, 130);
     const left = names + Math.max(0, (width - names - count * size) / 2);
     const at = (place) => left + place * size;
@@ -82,11 +83,11 @@
   function drawNames(svg, names, tops, size, left) {
     const products = { x: left, y: tops.products - 8, class: "moving-faint" };
     draw(svg, "text", products, "query \u00b7 key");
-    if (names === 0) return;
+    if (names === 0) return draw(svg, "text", { ...products, y: tops.key - 5 }, "keys, values");
     const side = { x: left - 8, "text-anchor": "end", class: "moving-faint" };
     draw(svg, "text", { ...side, y: tops.tokens + 14 }, "reads");
     draw(svg, "text", { ...side, y: tops.key + size / 2 + 5 }, "keys");
-    draw(svg, "text", { ...side, y: tops.value + size / 2 + 5 }, "values");
+    return draw(svg, "text", { ...side, y: tops.value + size / 2 + 5 }, "values");
   }
 
   function spoken(key, step) {

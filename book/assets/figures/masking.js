@@ -129,7 +129,7 @@
     const empty = tokens.flatMap((_, query) => (may[query].includes(true) ? [] : `row ${query}`));
     if (!may.flat().includes(false)) return "Nothing is hidden: each row sums to 100% over all keys.";
     if (!empty.length) return "What is hidden leaves its weight to the others: each row still sums to 100%.";
-    return `In ${listed(empty)} nothing may be seen: all weights are 0. The other rows sum to 100%.`;
+    return `In ${listed(empty)} nothing may be seen: all weights are set to 0. The other rows sum to 100%.`;
   }
 
   // ---- the figure that switches the masks ----------------------------------------------------------

@@ -280,9 +280,9 @@
     const [bars, curve] = ["bars", "means"].map((name) => panel(pictures, name));
     const say = makeWords(box, 3);
 
-    // The first query is a usual one: its largest weight is next to the mean.
-    const distance = (scores) => Math.abs(Math.max(...softmax(scores)) - means.without[features.input.value]);
-    const distances = products[features.input.value].map(distance);
+    // The first query is a usual one: its largest weight stays next to the mean at all sizes.
+    const distances = Array.from({ length: count }, (_, query) => sizes.reduce((sum, __, place) => (
+      sum + Math.abs(Math.max(...softmax(products[place][query])) - means.without[place])), 0));
     let which = distances.indexOf(Math.min(...distances));
 
     function update() {

@@ -233,7 +233,7 @@
     const fair = rows.filter(({ count, range }) => count >= range[0] && count <= range[1]);
     const first = drawn.indices.slice(0, 6).map((index) => said(names[index])).join(" ");
     return `Drawn: ${whole(drawn.total)} tokens, beginning with ${first}. `
-      + `${fair.length} of ${rows.length} counts lie in the range that a fair draw leaves once in a hundred times.`;
+      + `${fair.length} of ${rows.length} counts lie in the range that holds 99 of 100 fair draws.`;
   }
 
   // ---- controls ---------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
   }
 
   // How one could have noticed the mistake: the shapes do not say it.
-  function notice({ step, steps, found, right, data, mistake }) {
+  function notice({ step, steps, found, right, data, mistake, told }) {
     const { rows } = data;
     const ofTokens = ["product", "scale", "mask", "softmax"].includes(step.kind);
     const shape = `Shape (${rows.length}, ${ofTokens ? rows.length : found.size})`;
@@ -180,7 +180,8 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
     const gap = apart(step, found, right);
     const first = steps.findIndex((one) => apart(one, found, right) > 0);
     const here = gap > 0 ? `but wrong by up to ${number(gap, 2)}` : `still right, and wrong from step ${first + 1} on`;
-    return `${shape} as it should be, ${here}. ${hint(mistake, found, right, data)}`;
+    const how = told ? hint(mistake, found, right, data) : "What would you check?";
+    return `${shape} as it should be, ${here}. ${how}`;
   }
 
   function hint(mistake, found, right, data) {
@@ -298,19 +299,21 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
     const marks = steps.map(({ chip }) => make(chips, "li", { textContent: chip }));
     const bar = make(box, "div", { className: "walk-bar" });
     const [back, next] = makeButtons(bar, ["Back", "Next"]);
-    const choice = data.heads > 1 && makeSelect(bar, "walk-mistake", "Mistake", MISTAKES, update);
+    const choice = data.heads > 1 && makeSelect(bar, "walk-mistake", "Mistake", MISTAKES, () => tell(false));
+    const [check] = choice ? makeButtons(bar, ["Show a check"]) : [];
     const title = make(box, "p", { className: "walk-title" });
     const stage = makeStage(make(box, "div", { className: "moving-pictures" }));
     const say = makeWords(box, choice ? 3 : 2);
     const right = attend(data, "right");
     let shown = [1, 1];
+    let told = false; // how to notice the mistake: first the reader thinks of a check
 
     function update() {
       const mistake = choice ? choice.value : "right";
       const narrow = stage.box.clientWidth < NARROW && data.rows.length > FEW;
       const few = narrow ? 2 : 3;
       const found = mistake === "right" ? right : attend(data, mistake);
-      const state = { step: steps[at], steps, found, right, data, mistake, narrow, few };
+      const state = { step: steps[at], steps, found, right, data, mistake, narrow, few, told };
       const { sizes, shown: visible } = matrixOf(steps[at].result, found, data, few);
       cell = cell.map((place, axis) => Math.min(place, Math.min(sizes[axis], visible[axis]) - 1));
       state.cell = cell;
@@ -324,6 +327,12 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
       back.setAttribute("aria-disabled", String(at === 0));
       next.setAttribute("aria-disabled", String(at === steps.length - 1));
       say([explain(state), meaning(state), ...(choice ? [notice(state)] : [])]);
+    }
+
+    function tell(all) {
+      told = all;
+      check.setAttribute("aria-disabled", String(told || choice.value === "right"));
+      update();
     }
 
     // A cell of the result can be chosen by mouse, by finger and by the arrow keys.
@@ -367,6 +376,8 @@ const NARROW = 560; // below this width more tokens have smaller cells, with few
       update();
     }
 
+    check?.addEventListener("click", () => choice.value !== "right" && tell(true));
+    check?.setAttribute("aria-disabled", "true");
     figure.querySelector(".moving-fallback").replaceWith(box);
     onNewWidth(stage.box.parentElement, measure);
     measure();
