@@ -280,7 +280,7 @@
     const [bars, curve] = ["bars", "means"].map((name) => panel(pictures, name));
     const say = makeWords(box, 3);
 
-    // The first query is a usual one: its largest weight stays next to the mean at all sizes.
+    // The first query is the one whose largest weight stays nearest to the mean.
     const distances = Array.from({ length: count }, (_, query) => sizes.reduce((sum, __, place) => (
       sum + Math.abs(Math.max(...softmax(products[place][query])) - means.without[place])), 0));
     let which = distances.indexOf(Math.min(...distances));
