@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ EXERCISE_MINUTES = re.compile(r"They take about (\d+) minutes")
 READING_MINUTES = re.compile(r"Reading takes about (\d+) minutes")
 
 
+@cache
 def chapters_of(root: Path) -> list[dict[str, Any]]:
-    """List the chapters as _toc.yml has them, each with its sections."""
+    """List the chapters as _toc.yml has them, each with its sections; read once for all pages."""
     contents = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     parts = {part["caption"]: part["chapters"] for part in contents["parts"]}
     return list(parts["Chapters"])

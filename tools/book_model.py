@@ -18,13 +18,13 @@ from statistics import mean
 from typing import Any
 
 import torch
-import yaml
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from torch import Tensor, nn
 
 from tools.book_drawings import inline_svg
+from tools.book_ends import chapters_of
 from tools.drawings.model_map import ATTENTION, CHAPTERS, PARTS, POSITIONS, model_map
 from tools.inputs import ROOT
 from transformer_ref.applications.g2p import Speller, load_g2p
@@ -334,9 +334,7 @@ def _shapes_of_pass(
 
 def chapter_titles() -> dict[str, str]:
     """Return the title of each chapter by its slug, in the order of the book."""
-    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    (pages,) = (part["chapters"] for part in contents["parts"] if part["caption"] == "Chapters")
-    return {slug: _title(slug) for slug in (Path(page["file"]).name for page in pages)}
+    return {slug: _title(slug) for slug in (Path(page["file"]).name for page in chapters_of(ROOT))}
 
 
 def _title(slug: str) -> str:

@@ -95,6 +95,30 @@ window.moving = (() => {
     return stop;
   }
 
+  // Back, Next and Play for a slider of steps, each of which `go(step)` shows; the browser keeps a step in its range.
+  // Returns what stops the playing, and what marks a button that leads no further.
+  function makeSteps(parent, input, pause, go) {
+    const [back, next, play] = makeButtons(parent, ["Back", "Next", "Play"]);
+    const by = (change) => go(Number(input.value) + change);
+    const isAt = (end) => input.value === input[end];
+    const stop = makePlayer(play, pause, {
+      begin: () => isAt("max") && go(Number(input.min)),
+      step: () => {
+        by(1);
+        return isAt("max");
+      },
+    });
+    [[back, -1], [next, 1]].forEach(([button, change]) => button.addEventListener("click", () => {
+      stop();
+      by(change);
+    }));
+    // Not `disabled`, which would take the focus away from who presses it.
+    const showEnds = () => [[back, "min"], [next, "max"]].forEach(([button, end]) => {
+      button.setAttribute("aria-disabled", String(isAt(end)));
+    });
+    return { stop, showEnds };
+  }
+
   // What the figure says in words; only what has changed is written, because a screen reader reads out what is written.
   function makeWords(parent, count) {
     const list = make(parent, "ul", { className: "moving-words" });
@@ -131,6 +155,6 @@ window.moving = (() => {
 
   return {
     number, percent, dot, softmax, make, draw, clear,
-    makeSlider, makeSelect, makeButtons, makePlayer, makeWords, onNewWidth, dataFor, start,
+    makeSlider, makeSelect, makeButtons, makePlayer, makeSteps, makeWords, onNewWidth, dataFor, start,
   };
 })();

@@ -5,7 +5,7 @@
 
 (() => {
   const { make, draw, clear } = window.moving;
-  const { makeSlider, makeButtons, makePlayer, makeWords, onNewWidth, dataFor, start } = window.moving;
+  const { makeSlider, makeSteps, makeWords, onNewWidth, dataFor, start } = window.moving;
   const PAUSE = 1600; // milliseconds of a step while it plays
   const FIRST = 2; // the step that is shown at first: something is repeated already
   const FAR = 1000; // tokens of a long answer
@@ -157,7 +157,7 @@
     const box = document.createElement("div");
     const controls = make(box, "div", { className: "moving-controls" });
     const slider = makeSlider(controls, "cachestep", "Step", { min: 1, max: last, value: FIRST }, update);
-    const [back, next, play] = makeButtons(controls, ["Back", "Next", "Play"]);
+    const steps = makeSteps(controls, slider.input, PAUSE, go);
     const pictures = make(box, "div", { className: "moving-pictures" });
     const panels = WAYS.map(() => draw(make(pictures, "div"), "svg", { role: "img" }));
     makeLegend(box);
@@ -167,9 +167,7 @@
     function update() {
       const state = { ...data, step: Number(slider.input.value) };
       slider.show(`${state.step} of ${last}`);
-      // Not `disabled`, which would take the focus away from who presses it.
-      back.setAttribute("aria-disabled", String(state.step === 1));
-      next.setAttribute("aria-disabled", String(state.step === last));
+      steps.showEnds();
       WAYS.forEach((way, index) => drawPanel(panels[index], way, state));
       fill(table, state);
       say(describe(state));
@@ -180,18 +178,6 @@
       update();
     }
 
-    const now = () => Number(slider.input.value);
-    const stop = makePlayer(play, PAUSE, {
-      begin: () => now() === last && go(1),
-      step: () => {
-        go(now() + 1);
-        return now() === last;
-      },
-    });
-    [[back, -1], [next, 1]].forEach(([button, by]) => button.addEventListener("click", () => {
-      stop();
-      go(now() + by);
-    }));
     figure.querySelector(".moving-fallback").replaceWith(...box.childNodes);
     onNewWidth(pictures, update);
     update();

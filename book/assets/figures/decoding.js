@@ -4,7 +4,7 @@
 // tools/book_extension.py loads this file on pages that hold <figure data-figure="decoding">.
 
 (() => {
-  const { number, percent, make, draw, clear, makeSlider, makeSelect, makeButtons, makePlayer, makeWords, onNewWidth, dataFor, start } = window.moving;
+  const { number, percent, make, draw, clear, makeSlider, makeSelect, makeSteps, makeWords, onNewWidth, dataFor, start } = window.moving;
   const END = "<eos>";
   const DROPPED = 2; // so many of the best that are not kept are shown
   const PAUSE = 1500; // milliseconds of a step while it plays
@@ -194,7 +194,7 @@
 
   // ---- controls ---------------------------------------------------------------------------------
 
-  function makeControls(parent, data, update) {
+  function makeControls(parent, data, update, go) {
     const box = make(parent, "div", { className: "moving-controls" });
     const word = makeSelect(box, "moving-word", "Word", data.map((one) => [one.word, one.word]), update);
     const sliders = {
@@ -202,8 +202,7 @@
       step: makeSlider(box, "step", "Step", { min: 1, max: 1 }, update),
       shown: makeSlider(box, "shown", "Beginning shown, best first", { min: 1, max: 1 }, update),
     };
-    const [back, next, play] = makeButtons(parent, ["Back", "Next", "Play"]);
-    return { word, sliders, back, next, play };
+    return { word, sliders, steps: makeSteps(parent, sliders.step.input, PAUSE, go) };
   }
 
   // What the controls say, and the search that follows from it.
@@ -219,19 +218,17 @@
     return { ...one, beamSize, columns, complete, step, chosen };
   }
 
-  function show({ sliders, back, next }, state) {
+  function show({ sliders, steps }, state) {
     const said = { beam: String(state.beamSize), step: `${state.step} of ${state.columns.length - 1}` };
     said.shown = `${sliders.shown.input.value} of ${state.columns[state.step].kept.length}`;
     for (const [key, slider] of Object.entries(sliders)) slider.show(said[key]);
-    // Not `disabled`, which would take the focus away from who presses it.
-    back.setAttribute("aria-disabled", String(state.step === 1));
-    next.setAttribute("aria-disabled", String(state.step === state.columns.length - 1));
+    steps.showEnds();
   }
 
   function build(figure) {
     const data = dataFor("decoding");
     const box = document.createElement("div");
-    const controls = makeControls(box, data, update);
+    const controls = makeControls(box, data, update, (step) => go(step));
     const pictures = make(box, "div", { className: "moving-pictures" });
     const panels = ["tree", "looks", "next"].map((kind) => {
       const place = make(pictures, "div", { className: `moving-place-${kind}` });
@@ -253,21 +250,6 @@
       update();
     }
 
-    const { step } = controls.sliders;
-    const atEnd = () => step.input.value === step.input.max;
-    const stop = makePlayer(controls.play, PAUSE, {
-      begin: () => atEnd() && go(1),
-      step: () => {
-        go(Number(step.input.value) + 1);
-        return atEnd();
-      },
-    });
-    const move = (by) => () => {
-      stop();
-      go(Number(step.input.value) + by);
-    };
-    controls.back.addEventListener("click", move(-1));
-    controls.next.addEventListener("click", move(1));
     // A short cut for the mouse; the sliders do the same.
     panels[0].addEventListener("click", (event) => {
       const node = event.target.closest(".moving-node");

@@ -4,7 +4,7 @@
 // tools/book_extension.py loads this file on pages that hold <figure data-figure="merges">.
 
 (() => {
-  const { make, makeSlider, makeSelect, makeButtons, makePlayer, makeWords, start } = window.moving;
+  const { make, makeSlider, makeSelect, makeSteps, makeWords, start } = window.moving;
   const MOST = 120; // characters of a text
   const ROWS = 6; // so many pairs are listed
   const PAUSE = 1500; // milliseconds of a step while it plays
@@ -229,7 +229,7 @@
       stop();
       update();
     });
-    const [back, next, play] = makeButtons(steps, ["Back", "Next", "Play"]);
+    const { stop, showEnds } = makeSteps(steps, slider.input, PAUSE, go);
     const words = make(box, "div", { className: "merges-words" });
     words.setAttribute("role", "img");
     makeLegend(box);
@@ -239,8 +239,7 @@
     function update() {
       const [step, last] = [Number(slider.input.value), learned.merges.length];
       slider.show(`${step} of ${last}`);
-      back.setAttribute("aria-disabled", String(step === 0)); // not `disabled`, which would take the focus away
-      next.setAttribute("aria-disabled", String(step === last));
+      showEnds();
       drawWords(words, learned, step);
       drawPairs(pairs, pairsTitle, learned.states[step]);
       drawVocabulary(vocabulary, vocabularyTitle, learned, step);
@@ -252,20 +251,6 @@
       update();
     }
 
-    const atEnd = () => slider.input.value === slider.input.max;
-    const stop = makePlayer(play, PAUSE, {
-      begin: () => atEnd() && go(0),
-      step: () => {
-        go(Number(slider.input.value) + 1);
-        return atEnd();
-      },
-    });
-    const move = (by) => () => {
-      stop();
-      go(Number(slider.input.value) + by);
-    };
-    back.addEventListener("click", move(-1));
-    next.addEventListener("click", move(1));
     figure.querySelector(".moving-fallback").replaceWith(box);
     read();
   }

@@ -7,7 +7,7 @@
 (() => {
   const { number, dot, softmax, make, makeSelect, makeButtons, makeWords, onNewWidth, dataFor, start } = window.moving;
   const FEW = 4; // so many tokens have room on a phone
-const NARROW = 560; // below this width more tokens have smaller cells, with fewer features and digits
+  const NARROW = 560; // below this width more tokens have smaller cells, with fewer features and digits
   const MISTAKES = [
     ["right", "none: as it should be"],
     ["axis", "softmax over the wrong axis"],
