@@ -34,7 +34,7 @@ from transformer_ref.checks.classroom.results import (
     load_result,
     make_result,
 )
-from transformer_ref.checks.classroom.sandbox import NoSandbox, find_sandbox
+from transformer_ref.checks.classroom.sandbox import Bubblewrap, NoSandbox, find_sandbox
 from transformer_ref.checks.classroom.submission import code_cells, files_beside
 
 Converted = tuple[NotebookNode, ResourcesDict]
@@ -117,7 +117,7 @@ class GradeInSandbox(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> Converted:
         """Fill in the outputs of all code cells."""
-        sandbox = NoSandbox() if self.unsafe_no_sandbox else find_sandbox()
+        sandbox = NoSandbox() if self.unsafe_no_sandbox else Bubblewrap()
         if self.unsafe_no_sandbox:
             self.log.warning("Student code is executed WITHOUT A SANDBOX, with your rights.")
         files = files_beside(Path(resources["metadata"]["path"]))
@@ -125,6 +125,8 @@ class GradeInSandbox(NbGraderPreprocessor):
         key, results = key_of(cells, files, sandbox), Path(self.results_directory)
         graded = load_result(results, key)
         if graded is None:
+            if not self.unsafe_no_sandbox:
+                find_sandbox()  # or say what to install
             graded = make_result(cells, files, sandbox)
             keep_result(results, key, graded)
         _fill_in(nb, graded)

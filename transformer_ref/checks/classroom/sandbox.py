@@ -1,7 +1,6 @@
 """Where student code runs while a class is graded: without a network, and with few files to see.
 
-On Linux that is bubblewrap, which needs no rights and no service; :class:`Container` is for a
-campus that has podman or docker instead, and was not tried.
+On Linux that is bubblewrap, which needs no rights and no service.
 Grading without a sandbox has to be asked for.
 """
 
@@ -78,32 +77,6 @@ class Bubblewrap(Sandbox):
         for path in _python_folders():
             command += ["--ro-bind", str(path), str(path)]
         return [*command, "--chdir", HOME, *_limited([sys.executable, "-P", *arguments])]
-
-
-@dataclass(frozen=True)
-class Container(Sandbox):
-    """A container of an image that holds this package, by podman or docker. Not tried.
-
-    Attributes:
-        program: "podman" or "docker".
-        image: its name; `python` in it has the package and what it needs.
-    """
-
-    program: str
-    image: str
-    name: str = "container"
-
-    def command(self, arguments: list[str]) -> list[str]:
-        """Return the command that runs Python with these arguments inside."""
-        command = [self.program, "run", "--rm", "--interactive", "--network=none", "--read-only"]
-        command += ["--cap-drop=ALL", "--security-opt=no-new-privileges", "--pids-limit=64"]
-        command += [
-            f"--memory={SUBMISSION_MEMORY_BYTES}",
-            f"--tmpfs=/tmp:size={SUBMISSION_FILE_BYTES}",
-        ]
-        for variable, value in ENVIRONMENT.items():
-            command += ["--env", f"{variable}={value}"]
-        return [*command, self.image, "python", "-P", *arguments]
 
 
 @dataclass(frozen=True)
