@@ -85,12 +85,12 @@ _RUN = TrainingConfig(
     save_every=250,
 )
 RECIPE = Recipe(
-    teacher=replace(MODEL_CONFIG, d_model=256, num_heads=8, d_ff=1024, dropout=0.2),
-    teaching=replace(_RUN, epochs=12),
+    teacher=replace(MODEL_CONFIG, d_model=256, num_heads=8, d_ff=1024, dropout=0.1),
+    teaching=replace(_RUN, epochs=10),
     seeds=(1, 2),
     made_up=240_000,
     student=replace(MODEL_CONFIG, dropout=0.0),
-    learning=replace(_RUN, epochs=14),
+    learning=replace(_RUN, epochs=12),
 )
 
 
