@@ -93,7 +93,7 @@ one-core: $(READY) ## time attention, an LSTM and the fused kernel on one core f
 sequences: $(READY) ## train the copying models of the chapter on sequences for five minutes
 	@$(RUN) -m transformer_ref.experiments.sequences
 
-broken-runs: $(READY) ## train with five mistakes and without warm-up for seven minutes
+broken-runs: $(READY) ## train with five mistakes, without warm-up, and once under observation, for ten minutes
 	@$(RUN) -m transformer_ref.experiments.training
 
 depth: $(READY) ## train the readers of the chapter on depth for six minutes

@@ -18,13 +18,18 @@ Pretended = dict[str, Callable[..., Any]]
 
 SCORES = {"seed": 0, "parameters": 1, "seconds": 2, "dev": {}, "test": {}, "losses": [1.0]}
 LOSSES = {"first": 1.0, "losses": [0.5], "per": 0.1}
+TRAINING: Pretended = {
+    "broken_run": lambda fault: LOSSES,
+    "warm_up_run": lambda *arguments: LOSSES,
+    "observed_run": lambda: {
+        **LOSSES, "every": 1, "wer": 0.5, "listed": {}, "checkpoints": [],
+    },
+}  # fmt: skip
 RUNS: dict[str, tuple[ModuleType, Pretended]] = {
     "one_core": (attention, {"milliseconds": lambda: {"LSTM": [1.0]}}),
     "sequences": (sequences, {"run": lambda plan: {"right": [[0.5]], "seconds": 1}}),
-    "training": (
-        training,
-        {"broken_run": lambda fault: LOSSES, "warm_up_run": lambda *arguments: LOSSES},
-    ),
+    "training": (training, TRAINING),
+    "checkpoints": (training, TRAINING),
     "depth": (
         depth,
         {

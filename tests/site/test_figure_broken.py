@@ -13,6 +13,13 @@ from transformer_ref.experiments.results import load_results
 
 PAGE = "book/training.html"
 LETTERS = {"A": "mask", "B": "padding", "C": "rate", "D": "shift", "E": "start"}
+NAMES = {
+    "rate": "large rate",
+    "start": "large start",
+    "mask": "no causal mask",
+    "padding": "padding counts",
+    "shift": "no shift",
+}
 NOTHING, PHONEME_BEFORE = 3.74, 2.68  # in nats, as the page measures them
 
 pytestmark = pytest.mark.browser
@@ -38,7 +45,7 @@ def show(figure: Locator, letter: str) -> None:
 
 def guess(figure: Locator, fault: str) -> Locator:
     """Choose a mistake by keyboard, and return its button."""
-    button = figure.get_by_role("button", name=fault, exact=True)
+    button = figure.get_by_role("button", name=NAMES[fault], exact=True)
     button.press("Enter")
     return button
 
@@ -92,10 +99,10 @@ def test_only_the_right_guess_is_right_and_a_wrong_one_shows_its_curve(
             expect(button).to_have_attribute("aria-pressed", "true")
             assert figure.locator('[aria-pressed="true"]').count() == 1
             if guessed == fault:
-                assert f"Right, run {letter} is {fault}." in words_of(figure)
+                assert f"Right, run {letter} is \u201c{NAMES[fault]}\u201d." in words_of(figure)
                 assert figure.locator(".broken-guessed").count() == 0
                 continue
-            assert f"Not {guessed}." in words_of(figure)
+            assert f"Not \u201c{NAMES[guessed]}\u201d." in words_of(figure)
             run = runs[guessed]
             wanted = at_least([run["first"], *run["losses"]])
             assert losses_of(figure, "guessed") == pytest.approx(wanted, rel=0.005)
@@ -105,8 +112,9 @@ def test_only_the_right_guess_is_right_and_a_wrong_one_shows_its_curve(
 
 def test_the_letters_and_the_choices_are_not_in_one_order(figure: Locator) -> None:
     choices = figure.locator(".broken-guesses button").all_inner_texts()
-    assert sorted(choices) == sorted(LETTERS.values())
-    assert all(one != other for one, other in zip(choices, LETTERS.values(), strict=True))
+    assert choices == list(NAMES.values())
+    runs = [NAMES[fault] for fault in LETTERS.values()]
+    assert all(one != other for one, other in zip(choices, runs, strict=True))
     listed = figure.page.locator("xpath=//h2[contains(., 'Five broken runs')]/following::ul[1]/li")
     bullets = [text.split(":")[0] for text in listed.all_inner_texts()]
     assert bullets == choices

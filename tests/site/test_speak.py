@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.site.conftest import run_axe
 from tools.book_speller import WEIGHTS, spoken_steps, weights_script
 from transformer_ref.applications.g2p import Speller, load_g2p
-from transformer_ref.data import load_cmudict
+from transformer_ref.data import PHONEMES, load_cmudict
 from transformer_ref.decoding import beam_search
 
 PAGE = "book/speak.html"
@@ -474,7 +474,7 @@ def test_the_tour_lights_what_it_speaks_of_and_is_right(figure: Locator, speller
         ("look", "knight is over: K AY T. With n (letter 2) hidden"),
         ("lens", "after layer 1 is K, after layer 2 N, after layer 3 N"),
         ("look", "chaos is over: K EY AA S. With K forced at step 1; without, it says CH AW Z."),
-        ("heads", "chaos is over: K EY AA S. With head 3.4 off; without, it says CH AW Z."),
+        ("look", "chaos is over: K EY AA S. With head 3.4 off; without, it says CH AW Z."),
         ("beam", "attach is over: AE T AH K."),
     ]
     for number, (part, words) in enumerate(seen, start=1):
@@ -607,6 +607,22 @@ def test_axe_finds_nothing_when_all_is_open(browser: Browser, address: str, colo
     assert violations == []
 
 
+def test_each_phoneme_of_the_fold_is_in_its_word() -> None:
+    text = Path("book/speak.md").read_text(encoding="utf-8")
+    fold = text.partition("The 39 phonemes, each with a word")[2].partition(":::")[0]
+    examples = dict(re.findall(r"`([A-Z]+)` \*(\w+)\*", fold))
+    listed = {
+        word: said for split in ("train", "dev", "test") for word, said in load_cmudict(split)
+    }
+    assert sorted(examples) == sorted(PHONEMES)
+    missing = [
+        word
+        for phoneme, word in examples.items()
+        if not any(phoneme in said for said in listed[word])
+    ]
+    assert missing == []
+
+
 @pytest.mark.browser
 def test_what_is_printed_is_the_picture_and_its_words(figure: Locator) -> None:
     figure.page.emulate_media(media="print")
@@ -628,13 +644,17 @@ def test_it_fits_a_phone_and_can_be_read(browser: Browser, address: str, word: s
     expect(figure.locator(".speak-verdict")).to_be_visible()
     found = figure.evaluate(
         """figure => {
-          const frame = figure.querySelector(".speak").getBoundingClientRect();
           const kinds = ".speak-ribbons :is(text, rect), .speak-letters button";
           const drawn = [...figure.querySelectorAll(kinds)];
+          const scroll = figure.querySelector(".speak-scroll:has(.speak-letters)");
+          const wide = scroll.firstElementChild.getBoundingClientRect();
+          const letters = [...figure.querySelectorAll(".speak-letters button")];
           return {
+            narrowest: Math.min(...letters.map((one) => one.getBoundingClientRect().width)),
+            scrolled: scroll.scrollWidth <= scroll.clientWidth || scroll.scrollLeft > 0,
             sideways: document.documentElement.scrollWidth - document.documentElement.clientWidth,
             outside: drawn.map((one) => one.getBoundingClientRect())
-              .filter((box) => box.left < frame.left - 1 || box.right > frame.right + 1).length,
+              .filter((box) => box.left < wide.left - 1 || box.right > wide.right + 1).length,
             smallest: Math.min(...[...figure.querySelectorAll(".speak :is(text, button, td, li)")]
               .map((one) => parseFloat(getComputedStyle(one).fontSize))),
           };
@@ -643,4 +663,6 @@ def test_it_fits_a_phone_and_can_be_read(browser: Browser, address: str, word: s
     page.close()
     assert found["sideways"] <= 0
     assert found["outside"] == 0
+    assert found["narrowest"] >= 21  # wide enough for a finger, and then the word scrolls
+    assert found["scrolled"]  # to the step that is shown, the last one
     assert found["smallest"] >= 11

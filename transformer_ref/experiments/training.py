@@ -1,7 +1,8 @@
-"""Train with one mistake at a time, and without warm-up: ``make broken-runs``.
+"""Train with one mistake at a time, without warm-up, and once under observation.
 
-The chapter on training shows the curves of these runs and has the reader guess what is wrong.
-About seven minutes on one core.
+``make broken-runs`` does it all, in about ten minutes on one core.
+The chapter on training shows the curves of the broken runs and has the reader guess what is wrong;
+of the run that was observed it shows thirty checkpoints on a slider.
 Its two examples by hand, the loss of a short word and three steps of Adam, and the landmarks of
 its curves are here too, for its drawings and its pages.
 """
@@ -22,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer_ref.applications.g2p import MODEL_CONFIG, Speller, make_examples
+from transformer_ref.attention import record_attention
 from transformer_ref.batching import Example, pad_batch
 from transformer_ref.data import load_cmudict
 from transformer_ref.experiments.results import thinned, write_results
@@ -40,6 +42,12 @@ DEV_WORDS = slice(None, None, 4)
 
 NORMS, WARM_UPS, SEEDS = ("post", "pre"), (1, 100), (0, 1, 2)
 WARM_UP_LAYERS, PEAK = 4, 0.004
+
+# The run that is observed sees each word of the dictionary once; most happens at its beginning.
+CHECKPOINTS = (
+    *(0, 5, 10, 15, 20, 30, 40, 50, 60, 80, 100, 125, 150, 175, 200),
+    *(250, 300, 350, 400, 450, 500, 600, 700, 800, 900, 1000, 1150, 1300, 1450, 1600),
+)
 
 # The examples by hand. Loss: what a model might say of "nigh", a row for each position.
 TOKENS = ("<pad>", "<eos>", "N", "AY")
@@ -181,8 +189,9 @@ def train(
     rate_at: Callable[[int], float],
     steps: int,
     seed: int = 0,
+    after: Callable[[int], None] = lambda step: None,
 ) -> list[float]:
-    """Train with Adam on `steps` batches; return the loss of every step."""
+    """Train with Adam on `steps` batches, call `after` each; return the loss of every step."""
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
     losses = []
     for step, (source, target) in enumerate(islice(batches(seed), steps), start=1):
@@ -193,6 +202,7 @@ def train(
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
+        after(step)
     return losses
 
 
@@ -236,9 +246,80 @@ def warm_up_run(norm: str, warm_up: int, seed: int, steps: int = WARM_UP_STEPS) 
     return {"norm": norm, "warm_up": warm_up, "seed": seed, "losses": thinned(losses, EVERY)}
 
 
+def observed_run(checkpoints: Sequence[int] = CHECKPOINTS) -> dict[str, Any]:
+    """Train without a mistake, and look at the model at some steps; 0 is before the first.
+
+    The rate rises as in the healthy run, stays, and falls in a straight line in the second half.
+    """
+    model, last = new_model(), checkpoints[-1]
+    seen: list[dict[str, Any]] = []
+
+    def look(step: int) -> None:
+        if step in checkpoints:
+            seen.append({"step": step, "words": {word: look_at(model, word) for word in WORDS}})
+
+    look(0)
+    losses = train(
+        model,
+        lambda source, target: loss_of(*predict(model, source, target)),
+        lambda step: rate_at(step) * min(1, 2 * (last - step) / last),
+        last,
+        after=look,
+    )
+    rates = Speller(model, torch.device("cpu")).evaluate(load_cmudict("dev")[DEV_WORDS])
+    return {
+        "first": round(losses[0], 3),
+        "every": EVERY,
+        "losses": thinned(losses, EVERY),
+        "listed": {word: sounds_of(word) for word in WORDS},
+        "checkpoints": seen,
+        "per": round(rates["per"], 4),
+        "wer": round(rates["wer"], 4),
+    }
+
+
+def sounds_of(word: str) -> list[str]:
+    """The first pronunciation of a word that the dictionary lists."""
+    splits = (load_cmudict(split) for split in ("train", "dev", "test"))
+    return next(variants[0] for split in splits for known, variants in split if known == word)
+
+
+@torch.inference_mode()
+def look_at(model: Transformer, word: str) -> dict[str, Any]:
+    """What a model says of a word by itself, and how it answers when it reads the true sounds.
+
+    Returns:
+        "said", at most 12 phonemes; "right", the probability of each true token, the end
+        included, in percent; "looks", a row for each of these with the weights of the last
+        decoder layer's cross-attention over the letters, a mean over the heads, in percent.
+    """
+    speller = Speller(model, torch.device("cpu"))
+    ids = torch.tensor([Speller.phonemes.encode(sounds_of(word), bos=True, eos=True)])
+    with record_attention(model) as recorded:
+        logits, labels = predict(model, speller.source([word]), ids)
+    layer = f"decoder.layers.{model.config.num_decoder_layers - 1}.cross_attention"
+    right = logits.softmax(dim=-1).gather(-1, labels.unsqueeze(-1))[0, :, 0]
+    return {
+        "said": speller.pronounce(word)[:12],
+        "right": in_percent(right),
+        "looks": in_percent(recorded[layer][0].mean(dim=0)),
+    }
+
+
+def in_percent(shares: Tensor) -> Any:
+    """Whole numbers, in nested lists."""
+    return (100 * shares).round().int().tolist()
+
+
 def main() -> None:
-    """Train all, print where each one ends, and write the results."""
+    """Train all, print where each one ends, and write both results."""
     torch.set_num_threads(1)
+    train_broken()
+    write_results("checkpoints", observed_run())
+
+
+def train_broken() -> None:
+    """Make the runs with a mistake, and those with and without warm-up."""
     start = time.process_time()
     runs: list[dict[str, Any]] = []
     for fault in FAULTS:

@@ -56,7 +56,7 @@
   function spoken({ healthy, every }, run, guessed) {
     const at = (one, step) => number(one.losses[step / every - 1], 2);
     const tell = (one) => `${number(one.first, 2)} at first, ${at(one, 100)} after 100 steps, ${at(one, 300)} after 300, ${at(one, 600)} after 600`;
-    const also = guessed && guessed !== run.fault ? ` Dashed: the run with the mistake ${guessed}.` : "";
+    const also = guessed && guessed !== run.fault ? ` Dashed: the run with the mistake that was guessed.` : "";
     return `Loss of the run: ${tell(run)}. Healthy run: ${tell(healthy)}.${also}`;
   }
 
@@ -69,16 +69,16 @@
 
   function describe({ data, run, letter, guessed }) {
     return [
-      verdict(run, letter, guessed),
+      verdict(run, letter, guessed, data.choices[guessed]),
       `Run ${letter} (blue): ${evidence(run)}.`,
       `Healthy run (grey): ${evidence(data.healthy)}.`,
     ];
   }
 
-  function verdict(run, letter, guessed) {
+  function verdict(run, letter, guessed, name) {
     if (!guessed) return `Which mistake has run ${letter}? Choose one.`;
     const curve = `The curve with this mistake ${LOOKS[guessed]}`;
-    return guessed === run.fault ? `Right, run ${letter} is ${guessed}. ${curve}.` : `Not ${guessed}. ${curve} (dashed).`;
+    return guessed === run.fault ? `Right, run ${letter} is \u201c${name}\u201d. ${curve}.` : `Not \u201c${name}\u201d. ${curve} (dashed).`;
   }
 
   // ---- controls ---------------------------------------------------------------------------------
@@ -96,10 +96,10 @@
     const pictures = make(box, "div", { className: "moving-pictures" });
     const svg = draw(make(pictures, "div"), "svg", { role: "img" });
     const row = make(box, "div", { className: "moving-buttons broken-guesses" });
-    const names = data.choices; // not in the order of the runs
-    const buttons = names.map((textContent) => make(row, "button", { type: "button", textContent }));
+    const faults = Object.keys(data.choices); // not in the order of the runs
+    const buttons = faults.map((fault) => make(row, "button", { type: "button", textContent: data.choices[fault] }));
     buttons.forEach((button, index) => button.addEventListener("click", () => {
-      guessed = names[index];
+      guessed = faults[index];
       update();
     }));
     const say = makeWords(box, 3);
@@ -108,8 +108,8 @@
       const index = Number(select.value);
       const state = { data, run: data.runs[index], letter: letters[index], guessed };
       buttons.forEach((button, at) => {
-        button.setAttribute("aria-pressed", String(names[at] === guessed));
-        button.classList.toggle("broken-right", names[at] === guessed && guessed === state.run.fault);
+        button.setAttribute("aria-pressed", String(faults[at] === guessed));
+        button.classList.toggle("broken-right", faults[at] === guessed && guessed === state.run.fault);
       });
       drawCurves(svg, state);
       say(describe(state));

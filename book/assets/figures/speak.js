@@ -10,6 +10,7 @@
   const FOLDER = new URL("../speller/", document.currentScript.src);
   const [MOST_LETTERS, MOST_TOKENS] = [28, 32];
   const PAUSE = 900; // milliseconds of a step while it plays
+  const LETTER = 22; // pixels that a letter has at least, for a finger
   const still = window.matchMedia("(prefers-reduced-motion: reduce)");
 
   // ---- the model comes when it is asked for -----------------------------------------------------
@@ -78,10 +79,11 @@
     const numbered = (count) => [["mean", "mean of all"], ...Array.from({ length: count }, (_, i) => [i + 1, i + 1])];
     const layer = makeSelect(controls, "speak-layer", "Decoder layer", numbered(layers));
     const head = makeSelect(controls, "speak-head", "Head", numbered(heads));
-    const place = make(box, "div", { className: "speak-ribbons" });
-    const svg = draw(place, "svg", { role: "img" });
-    const letters = make(box, "div", { className: "speak-letters" });
-    return { layer, head, svg, letters };
+    const frame = make(box, "div", { className: "speak-scroll" }); // a long word is wider than a phone
+    const wide = make(frame, "div", { className: "speak-ribbons" });
+    const svg = draw(wide, "svg", { role: "img" });
+    const letters = make(wide, "div", { className: "speak-letters" });
+    return { layer, head, frame, svg, letters };
   }
 
   // Buttons "1.1" to "3.4", pressed while the head is on.
@@ -174,6 +176,7 @@
       this.input.value = word;
       this.input.setAttribute("aria-invalid", "false");
       this.letters.replaceChildren();
+      this.letters.parentElement.style.minWidth = `${LETTER * word.length}px`;
       this.tiles = [...word].map((letter, place) => {
         const tile = make(this.letters, "button", { type: "button" });
         make(tile, "span", { className: "speak-letter", textContent: letter });
@@ -309,6 +312,9 @@
     show(step) {
       this.at = Math.max(1, Math.min(this.steps.length, step));
       this.update();
+      // The phoneme in the middle, where the word is wider than its window.
+      const { scrollWidth, clientWidth } = this.frame;
+      this.frame.scrollLeft = (scrollWidth * (this.at - 0.5)) / this.steps.length - clientWidth / 2;
     }
 
     showLast() {

@@ -11,7 +11,7 @@
   const HEIGHT = 300;
   const EDGE = 30; // between the outermost dots and the edge of the plane
   const BESIDE = 16; // from a dot to its letter
-  const STACKS = [["fresh", "fresh weights"], ["trained", "the trained speller"]];
+  const STACKS = [["fresh", "untrained layers"], ["trained", "the trained speller"]];
   const WAYS = [["with", "with the sum"], ["without", "without the sum"]];
 
   const nameOf = (pairs, key) => pairs.find(([one]) => one === key)[1];

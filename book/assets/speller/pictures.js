@@ -86,7 +86,6 @@ window.speller.pictures = (() => {
       const [letter, share] = button.children;
       button.style.width = `${space}px`;
       letter.style.fontSize = `${Math.min(18, Math.max(11, 0.9 * space))}px`;
-      letter.classList.toggle("speak-narrow", space < 15);
       letter.style.setProperty("--share", weights[place]);
       share.textContent = weights[place] < 0.05 || space < 26 ? "" : percent(weights[place]);
       button.setAttribute("aria-pressed", String(view.hidden.has(place)));

@@ -56,10 +56,10 @@
       text: "For chaos the model begins with CH, and ends wrong. Here it was made to begin with K, its second choice. It read that K at the next steps and said K EY AA S, which is right. Any of the five bars can be pressed so.",
     },
     {
-      part: "heads",
+      part: "look",
       state: { word: "chaos", off: ["3.4"] },
       title: "Switch a head off",
-      text: "Without head 3.4, the same word comes out right: K EY AA S. This is one word: to switch off any one of the 12 heads changes the answer for 4 to 9% of the first 600 dev words, for better or worse.",
+      text: "Without head 3.4, the same word comes out right: K EY AA S. This is one word: to switch off any one of the 12 heads changes the answer for 4 to 9% of the first 600 dev words, for better or worse. The switches of the heads are below.",
     },
     {
       part: "beam",
