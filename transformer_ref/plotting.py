@@ -7,6 +7,7 @@ None calls ``show``; only :func:`style` changes matplotlib's settings.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -256,6 +257,45 @@ def plot_encodings(table: Tensor, ax: Axes | None = None) -> Axes:
     ax.set(xlabel="feature", ylabel="position")
     _colorbar(image, ax, "value")
     return ax
+
+
+class MovingData:
+    """What the moving figures of a page show; a notebook hands it to the page that is built of it.
+
+    Args:
+        digits: decimals that are kept of each number.
+        figures: for the name of each figure what JSON can hold, with tensors as nested lists.
+    """
+
+    def __init__(self, digits: int = 4, **figures: Any) -> None:
+        self.figures = {name: _rounded(data, digits) for name, data in figures.items()}
+
+    def _repr_html_(self) -> str:
+        """Return a script element for each figure, in which nothing can end it or be wrapped."""
+        return "".join(
+            f'<script type="application/json" class="moving-data" data-for="{name}">'
+            + _escaped(json.dumps(data, separators=(",", ":")))
+            + "</script>"
+            for name, data in self.figures.items()
+        )
+
+    def __repr__(self) -> str:
+        return f"data for the figures {', '.join(self.figures)}"
+
+
+def _rounded(data: Any, digits: int) -> Any:
+    """Round each number in nested data, and turn tensors into lists."""
+    if isinstance(data, Tensor):
+        return _rounded(data.tolist(), digits)
+    if isinstance(data, Mapping):
+        return {key: _rounded(value, digits) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_rounded(value, digits) for value in data]
+    return round(data, digits) if isinstance(data, float) else data
+
+
+def _escaped(content: str) -> str:
+    return content.replace("<", "\\u003c").replace(" ", "\\u0020")
 
 
 def _axes(ax: Axes | None) -> Axes:

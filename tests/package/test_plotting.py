@@ -1,5 +1,7 @@
 """The plots show the numbers they are given, refuse what does not fit, and leave no trace."""
 
+import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -189,3 +191,12 @@ def test_nothing_is_shown(weights, monkeypatch):
 def test_the_package_does_not_need_matplotlib():
     script = "import sys; sys.modules['matplotlib'] = None; import transformer_ref.applications.g2p"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_moving_data_is_json_that_cannot_end_its_element() -> None:
+    figures = {"one": {"x": torch.tensor([1 / 3, 2.0]), "names": ["</script>", "a  b"], "n": 3}}
+    html = plotting.MovingData(digits=2, **figures)._repr_html_()
+    found = re.fullmatch(r"<script [^>]*data-for=\"one\">([^< ]*)</script>", html)
+    assert found is not None
+    read = json.loads(found[1])
+    assert read == {"x": [0.33, 2.0], "names": ["</script>", "a  b"], "n": 3}

@@ -33,6 +33,10 @@
       draw(svg, "text", { x: x(at), y: bottom + 18, "text-anchor": anchor, class: "moving-faint" }, at);
     }
     draw(svg, "text", { x: right, y: HEIGHT - 8, "text-anchor": "end", class: "moving-faint" }, "step");
+    data.landmarks.forEach(([name, loss]) => {
+      draw(svg, "line", { x1: left, x2: right, y1: y(loss), y2: y(loss), class: "checkpoints-landmark" });
+      draw(svg, "text", { x: right, y: y(loss) - 5, "text-anchor": "end", class: "moving-faint" }, `knows ${name}`);
+    });
     const points = [[0, data.first], ...data.losses.map((loss, index) => [data.every * (index + 1), loss])];
     const written = (some) => some.map(([at, loss]) => `${x(at).toFixed(1)},${y(loss).toFixed(1)}`).join(" ");
     draw(svg, "polyline", { points: written(points), class: "checkpoints-curve checkpoints-later" });
