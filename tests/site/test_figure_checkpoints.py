@@ -50,7 +50,7 @@ def test_every_look_is_the_stored_one(figure: Locator, run: dict[str, Any]) -> N
                 "cells => cells.map((cell) => Math.round(100 * cell.getAttribute('fill-opacity')))"
             )
             assert drawn == [*itertools.chain(*seen["looks"])]
-            shares = figure.locator("svg").last.locator("text").all_inner_texts()
+            shares = figure.locator("svg").last.locator("text").all_text_contents()
             assert [f"{share}%" for share in seen["right"]] == [t for t in shares if "%" in t]
             assert len(drawn) == (len(listed) + 1) * len(word)
 
