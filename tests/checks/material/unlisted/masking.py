@@ -164,7 +164,7 @@ def masked_softmax_5(scores, mask):
 
 @wrong("masking.masked_softmax", "scores.masked_fill_: the caller's scores are overwritten")
 def masked_softmax_6(scores, mask):
-    filled = scores.data.masked_fill_(~mask, torch.finfo(scores.dtype).min)
+    filled = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min)
     return filled.softmax(dim=-1) * mask
 
 

@@ -86,7 +86,7 @@ def sinusoidal_encoding_3(num_positions, d_model):
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
 
 
-@wrong("positions.sinusoidal_encoding", "stack(dim=1).flatten(1): all sines before the cosines")
+@wrong("positions.sinusoidal_encoding", "stack([cos, sin], dim=1): all cosines and then all sines")
 def sinusoidal_encoding_4(num_positions, d_model):
     angles = angles_of(num_positions, d_model)
     return torch.stack([angles.cos(), angles.sin()], dim=1).flatten(1)
