@@ -123,7 +123,7 @@ def split_heads_4(x, num_heads):
     return x.reshape(batch, length, num_heads, d_model / num_heads).transpose(1, 2)
 
 
-@wrong("attention.split_heads", "transpose(2, 3): the features stand before the heads' tokens")
+@wrong("attention.split_heads", "transpose(2, 3): the result is (B, T, K, H)")
 def split_heads_5(x, num_heads):
     batch, length, d_model = x.shape
     return x.reshape(batch, length, num_heads, d_model // num_heads).transpose(2, 3)
