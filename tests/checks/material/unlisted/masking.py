@@ -137,10 +137,11 @@ def masked_softmax_1(scores, mask):
     return scores.masked_fill(~mask, float("-inf")).softmax(dim=-1)
 
 
-@wrong("masking.masked_softmax", "nan_to_num at the end: the NaN comes back in the gradient")
+@wrong("masking.masked_softmax", "0 / 0 and nan_to_num: the NaN comes back in the gradient")
 def masked_softmax_2(scores, mask):
-    weights = scores.masked_fill(~mask, float("-inf")).softmax(dim=-1)
-    return weights.nan_to_num(0.0)
+    highest = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).amax(-1, keepdim=True)
+    powers = torch.exp((scores - highest).masked_fill(~mask, float("-inf")))
+    return (powers / powers.sum(dim=-1, keepdim=True)).nan_to_num(0.0)
 
 
 @wrong("masking.masked_softmax", "masked_fill(mask, ...): what may be seen is hidden")

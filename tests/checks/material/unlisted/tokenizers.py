@@ -297,12 +297,12 @@ def bpe_encode_2(word, merges):
     return pieces
 
 
-@wrong("tokenizers.bpe_encode", "return pieces: a tuple and not a list")
+@wrong("tokenizers.bpe_encode", "range(len(merges) - 1): the last merge is never made")
 def bpe_encode_3(word, merges):
     pieces = tuple(word)
-    for pair in merges:
-        pieces = reference.merge_pair(pieces, pair)
-    return pieces
+    for rank in range(len(merges) - 1):
+        pieces = reference.merge_pair(pieces, merges[rank])
+    return list(pieces)
 
 
 @wrong("tokenizers.bpe_encode", "return inside the loop: the first merge only")
