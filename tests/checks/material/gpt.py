@@ -751,6 +751,18 @@ m_gpt_nan = headed("m_gpt_nan", lambda x: x / (x - x))
 m_gpt_one_more_token = headed("m_gpt_one_more_token", lambda x: F.pad(x, (0, 1)))
 
 
+m_gpt_from_the_end = variant(
+    "m_gpt_from_the_end",
+    embed=lambda self, ids: self.wte(ids) + self.wpe.weight[: ids.size(1)].flip(0),
+)
+m_gpt_share_of_the_text = variant(
+    "m_gpt_share_of_the_text",
+    embed=lambda self, ids: (
+        self.wte(ids) + torch.linspace(0, 1, ids.size(1))[:, None] * self.wpe.weight[0]
+    ),
+)
+
+
 class m_gpt_plain(NanoGPT):  # noqa: N801
     """A bag of the earlier tokens, with positions and without attention."""
 
@@ -1893,6 +1905,8 @@ MUTANTS = {
         m_gpt_text_norm,
         m_gpt_pair,
         m_gpt_nan,
+        m_gpt_from_the_end,
+        m_gpt_share_of_the_text,
         m_gpt_one_more_token,
         m_gpt_plain,
         m_gpt_remembers,

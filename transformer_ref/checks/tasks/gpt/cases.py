@@ -255,6 +255,7 @@ LOGITS = Question("logits", "the logits")
 TOKENS = Question("tokens", "which logits change with which token")
 ORDER = Question("order", "the first two tokens swapped")
 ROWS = Question("rows", "the rows of the batch alone and in another order")
+SHORTER = Question("shorter", "the same text without its last tokens")
 AGAIN = Question("again", "the same ids a second time")
 SLOPE = Question("slope", "the gradients against the slope measured")
 PARAMETERS = Question("parameters", "the number of parameters with 1, 2, 3 layers and other d_ff")
@@ -333,6 +334,8 @@ def gpt_cases(rng: np.random.Generator) -> list[Case]:
         gpt_case(rng, ROUND, 3, 4, num_layers=2),
         gpt_case(rng, LOGITS, 2, 4, "float64"),
         gpt_case(rng, ITSELF, 1, 3, num_layers=2, d_model=16, num_heads=2, d_ff=2),
+        gpt_case(rng, SHORTER, 2, 5, num_layers=2),
+        gpt_case(rng, SHORTER, 3, longest, num_layers=1, max_len=longest),
         _too_long(rng, 2, longest + 1, 1),
         _too_long(rng, 1, 5, 3),
     ]
