@@ -766,6 +766,12 @@ class m_enc_two_mistakes(Enc):
         return self.norm2(x + self.ff(x))
 
 
+class m_enc_mask_of_one_head(Enc):
+    def sa(self, x, mask):
+        mask = mask[:, :1] if mask is not None and mask.ndim == 4 else mask
+        return super().sa(x, mask)
+
+
 class m_enc_first_mask(Enc):
     def sa(self, x, mask):
         if mask is not None and mask.ndim == 4 and len(mask) > 1:
@@ -1128,6 +1134,12 @@ def _w_dec_names(self, d, h, ff):
 class m_dec_scaled(Dec):
     def forward(self, x, memory, tgt_mask=None, memory_mask=None):
         return super().forward(x, memory, tgt_mask, memory_mask) * 1.1
+
+
+class m_dec_mask_of_one_head(Dec):
+    def ca(self, x, memory, mask):
+        mask = mask[:, :1] if mask is not None and mask.ndim == 4 else mask
+        return super().ca(x, memory, mask)
 
 
 class m_dec_half_memory(Dec):
@@ -2397,6 +2409,7 @@ MUTANTS = {
         m_enc_two_mistakes,
         m_enc_first_mask,
         _own_norms(m_norm_absolute, Enc),
+        m_enc_mask_of_one_head,
     ],
     "blocks.DecoderLayer": [
         m_dec_scaled,
@@ -2408,6 +2421,7 @@ MUTANTS = {
         m_dec_none,
         m_dec_first_sentence,
         _own_norms(m_norm_median, Dec),
+        m_dec_mask_of_one_head,
     ],
     "blocks.count_parameters": [
         lambda d_model, d_ff, num_layers, vocab_size: (

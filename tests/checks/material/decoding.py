@@ -2058,6 +2058,13 @@ def m_precision_backwards(hypothesis, references, n):
     return precision_dict(hypothesis[::-1], references, n)
 
 
+def m_precision_lower(hypothesis, references, n):
+    def lower(tokens):
+        return [token.lower() for token in tokens]
+
+    return precision_dict(lower(hypothesis), [lower(each) for each in references], n)
+
+
 def m_precision_missed(hypothesis, references, n):
     clipped, total = precision_dict(hypothesis, references, n)
     return total - clipped, total
@@ -2415,5 +2422,6 @@ MUTANTS = {
         m_precision_floats,
         m_precision_backwards,
         m_precision_missed,
+        m_precision_lower,
     ],
 }

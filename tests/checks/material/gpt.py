@@ -209,6 +209,16 @@ def m_batch_in_place(ids, block_size, starts):
     return x, y
 
 
+def m_batch_each_start_once(ids, block_size, starts):
+    return batch_index(ids, block_size, list(dict.fromkeys(int(i) for i in starts)))
+
+
+def m_batch_by_token(ids, block_size, starts):
+    """Each piece begins where its first token stands for the first time."""
+    text = ids.tolist()
+    return batch_index(ids, block_size, [text.index(text[int(i)]) for i in starts])
+
+
 def m_batch_shuffled(ids, block_size, starts):
     order = torch.randperm(len(ids) - block_size)[: len(starts)]
     return batch_index(ids, block_size, order)
@@ -1651,6 +1661,19 @@ def m_used_first_place_only(model, ids):
     return ids.shape[1] if moves_at(model, ids, 0) else 1
 
 
+def m_used_but_the_last_token(model, ids):
+    """The vocabulary is one too short, and so in the two below."""
+    return oldest(model, ids, tokens=lambda token, size: range(size - 1))
+
+
+def m_used_but_the_first_token(model, ids):
+    return oldest(model, ids, tokens=lambda token, size: range(1, size))
+
+
+def m_used_a_dozen_tokens(model, ids):
+    return oldest(model, ids, tokens=lambda token, size: range(min(size, 12)))
+
+
 def m_used_list(model, ids):
     return places_that_move(model, ids)
 
@@ -1895,6 +1918,8 @@ MUTANTS = {
         m_batch_sorted,
         m_batch_in_place,
         m_batch_shuffled,
+        m_batch_each_start_once,
+        m_batch_by_token,
     ],
     "gpt.GPT": [
         m_gpt_dropout,
@@ -1948,5 +1973,8 @@ MUTANTS = {
         m_used_three,
         m_used_first_place_only,
         m_used_list,
+        m_used_but_the_last_token,
+        m_used_but_the_first_token,
+        m_used_a_dozen_tokens,
     ],
 }

@@ -736,6 +736,11 @@ def precision_cases(rng: np.random.Generator) -> list[Case]:
         plain_case(hypothesis=[], references=[["a", "cat"]], n=1),
         plain_case(hypothesis=["a", "cat", "sat"], references=[["on", "the", "mat"]], n=1),
         plain_case(hypothesis=["the", "cat"], references=[["a", "mat"], ["the", "cat"]], n=2),
+        plain_case(
+            hypothesis=["The", "cat", "über", "Über"],
+            references=[["the", "cat", "über"], ["Cat", "über"]],
+            n=1,
+        ),
         # Joined without their borders, the tokens would be the same.
         plain_case(hypothesis=["cats", "at", "sea"], references=[["cat", "sat", "sea"]], n=2),
     ]

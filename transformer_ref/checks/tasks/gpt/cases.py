@@ -31,7 +31,13 @@ GAP = 0.02
 
 
 def batch_case(
-    rng: np.random.Generator, batch: int, block_size: int, *, tensor: bool = False, more: int = 12
+    rng: np.random.Generator,
+    batch: int,
+    block_size: int,
+    *,
+    tensor: bool = False,
+    more: int = 12,
+    again: bool = False,
 ) -> Case:
     """Make a case of lm_batch.
 
@@ -41,15 +47,19 @@ def batch_case(
         block_size: T.
         tensor: whether `starts` is a tensor, and not a list.
         more: tokens of the text beside those that one piece needs.
+        again: whether tokens come again in the text, and a piece in the batch.
 
     Returns:
         the case; the first piece that fits and the last one are in it where B is above 2.
     """
     length = block_size + 1 + more
-    ids = rng.permutation(3 * length)[:length]  # no token twice, so that every place shows
+    # No token twice, so that every place shows, unless they are to.
+    ids = rng.integers(0, 4, length) if again else rng.permutation(3 * length)[:length]
     starts = rng.permutation(more + 1)[:batch]
     if batch > 2:
         starts[rng.permutation(batch)[:2]] = [0, more]
+    if again:
+        starts[-1] = starts[0]
     arguments = {
         "ids": ids.astype(np.int64),
         "block_size": block_size,
@@ -75,6 +85,7 @@ def lm_batch_cases(rng: np.random.Generator) -> list[Case]:
         batch_case(rng, 1, sizes[5], more=0),
         batch_case(rng, 8, 30, more=60),
         batch_case(rng, 7, 3, more=200),
+        batch_case(rng, 4, 5, again=True),
     ]
     asked_again(cases, cases[2])
     return cases
@@ -414,6 +425,8 @@ def context_case(
     *,
     newest: int = 0,
     special: bool = False,
+    odd: int | None = None,
+    size: int = 0,
     ordered: bool = True,
     scaled: float = 0.0,
 ) -> Case:
@@ -428,6 +441,8 @@ def context_case(
         newest: the model cuts off all but so many tokens; 0 = none.
         special: whether all tokens but one look the same to the model, and neither that one nor
             its neighbours in the vocabulary are in the text.
+        odd: that one token, from the end of the vocabulary below 0; None draws it.
+        size: V; 0 = drawn.
         ordered: whether there are vectors of the places beside those of the tokens.
         scaled: how far the factors of the one layer that are not 1 may move a logit at most, for
             the factor 0.5; 0 = as they are.
@@ -436,7 +451,7 @@ def context_case(
         the case. The likeliest token is likeliest by a margin that no faint token changes.
     """
     while True:
-        size, d_model = int(rng.integers(8, 12)), 6
+        size, d_model = size or int(rng.integers(8, 12)), 6
         arrays = {
             "tokens": normal(rng, (size, d_model), dtype),
             "places": ordered * normal(rng, (length + 2, d_model), dtype),
@@ -444,9 +459,9 @@ def context_case(
         }
         ids = rng.integers(0, size, size=(1, length))
         if special:
-            odd = int(rng.integers(2, size - 2))
-            arrays["tokens"][np.arange(size) != odd] = arrays["tokens"][0]
-            far_from_it = [each for each in range(size) if abs(each - odd) > 1]
+            one = int(rng.integers(2, size - 2)) if odd is None else odd % size
+            arrays["tokens"][np.arange(size) != one] = arrays["tokens"][one - 1]
+            far_from_it = [each for each in range(size) if abs(each - one) > 1]
             ids = rng.choice(far_from_it, size=(1, length))
         part = 1.0
         if scaled:
@@ -528,6 +543,13 @@ def context_cases(rng: np.random.Generator) -> list[Case]:
             8,
             "float64",
             scaled=NOISE,
+        ),
+        *(
+            case(f"2 {window}, and know one token from the others", [three] * 2, 7, **options)
+            for options in (
+                {"special": True, "odd": 0},
+                {"special": True, "odd": -1, "size": 24},
+            )
         ),
         case(f"3 {window}", [three] * 3, 5),
         case("a layer that reads its own token", [one], 1),
