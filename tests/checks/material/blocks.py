@@ -1411,6 +1411,12 @@ class w_block_memory_back(Block):
         return self.norm(memory + self.cross_attention(memory, x, x))
 
 
+class m_block_mask_of_one_head(Block):
+    def look(self, x, memory, mask):
+        mask = mask[:, :1] if mask is not None and mask.ndim == 4 else mask
+        return super().look(x, memory, mask)
+
+
 class m_block_random(Block):
     def look(self, x, memory, mask):
         return F.dropout(super().look(x, memory, mask), 0.2)
@@ -2456,6 +2462,7 @@ MUTANTS = {
         m_block_sum,
         m_block_none,
         _block(look=lambda self, x, y, mask: Block.look(self, x, y.flip(1), mask)),
+        m_block_mask_of_one_head,
     ],
     "blocks.damage_by_sublayer": [
         m_sub_both_ways,

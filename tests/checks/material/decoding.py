@@ -646,6 +646,12 @@ def m_filter_shifted(logits, top_k=None, top_p=None):
     return out - out.amax(-1, keepdim=True)
 
 
+def m_filter_squeezed(logits, top_k=None, top_p=None):
+    """A batch of one comes back without its axis."""
+    found = filter_scatter(logits, top_k, top_p)
+    return found.squeeze(0) if found.ndim > 1 else found
+
+
 def m_filter_rolled(logits, top_k=None, top_p=None):
     return _p(_k(logits, top_k), top_p).roll(1, -1)
 
@@ -2369,6 +2375,7 @@ MUTANTS = {
         m_filter_values,
         m_filter_shifted,
         m_filter_rolled,
+        m_filter_squeezed,
     ],
     "decoding.beam_search": [
         m_beam_random,

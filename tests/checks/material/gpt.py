@@ -765,6 +765,20 @@ m_gpt_from_the_end = variant(
     "m_gpt_from_the_end",
     embed=lambda self, ids: self.wte(ids) + self.wpe.weight[: ids.size(1)].flip(0),
 )
+m_gpt_positions_by_vocabulary = variant(
+    "m_gpt_positions_by_vocabulary",
+    __init__=lambda self, v, d, h, f, n, m: (
+        NanoGPT.__init__(self, v, d, h, f, n, m),
+        setattr(self, "wpe", nn.Embedding(v, d)),
+    )[0],
+)
+m_gpt_positions_by_features = variant(
+    "m_gpt_positions_by_features",
+    __init__=lambda self, v, d, h, f, n, m: (
+        NanoGPT.__init__(self, v, d, h, f, n, m),
+        setattr(self, "wpe", nn.Embedding(d, d)),
+    )[0],
+)
 m_gpt_share_of_the_text = variant(
     "m_gpt_share_of_the_text",
     embed=lambda self, ids: (
@@ -1938,6 +1952,8 @@ MUTANTS = {
         m_gpt_other_arguments,
         m_gpt_stub,
         m_gpt_function,
+        m_gpt_positions_by_vocabulary,
+        m_gpt_positions_by_features,
     ],
     "gpt.generate": [
         m_generate_lists,

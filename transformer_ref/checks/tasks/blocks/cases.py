@@ -387,6 +387,7 @@ def block_cases(rng: np.random.Generator) -> list[Case]:
         _block_case(rng, _small(rng), "padding", "float32", "strided"),
         _block_case(rng, replace(_small(rng), batch=1, queries=1), "padding", "float32", "strided"),
         _block_case(rng, _small(rng, heads=1, head_size=7), "none", "float32", "contiguous"),
+        _block_case(rng, _small(rng), "heads", "float32", "contiguous"),
     ]
     followed(cases, cases[3], _behind_the_mask(cases[3]), "hidden memory changed", LEAK)
     asked_again(cases, cases[1], {"memory_mask": None})

@@ -281,6 +281,7 @@ def filter_cases(rng: np.random.Generator) -> list[Case]:
         _filter_case(rng, (2, sizes[0]), top_k=sizes[0], top_p=0.999, scale=0.4),
         _filter_case(rng, (3, sizes[1]), top_k=3, top_p=True, shift=-40.0),
         _filter_case(rng, (3, sizes[4]), "float64", top_k=4, top_p=True, shift=800.0),
+        _filter_case(rng, (1, sizes[3]), top_k=4, top_p=True),
         # So flat that top_p alone would leave more than k.
         _filter_case(rng, (2, 12), top_k=3, top_p=0.8, scale=0.1),
     ]

@@ -294,7 +294,8 @@ def gpt_case(
         fixed: settings that are given.
 
     Returns:
-        the case; no two tokens of a row are the same, and the sizes differ where they can.
+        the case; no two tokens of a row are the same if there are so many, and the sizes differ
+        where they can.
     """
     heads = int(rng.integers(2, 4))
     d_model = 2 * heads * int(rng.integers(2, 4))
@@ -307,7 +308,8 @@ def gpt_case(
         "max_len": length + int(rng.integers(8, 11)),
     }
     settings = {**drawn, **fixed}
-    ids = np.stack([rng.permutation(settings["vocab_size"])[:length] for _ in range(batch)])
+    tokens = np.resize(np.arange(settings["vocab_size"]), max(settings["vocab_size"], length))
+    ids = np.stack([rng.permutation(tokens)[:length] for _ in range(batch)])
     given = ", ".join(f"{name}={value}" for name, value in settings.items())
     name = f"GPT({given}), ids ({batch}, {length}): {question.words}"
     return Case(
@@ -347,6 +349,8 @@ def gpt_cases(rng: np.random.Generator) -> list[Case]:
         gpt_case(rng, ITSELF, 1, 3, num_layers=2, d_model=16, num_heads=2, d_ff=2),
         gpt_case(rng, SHORTER, 2, 5, num_layers=2),
         gpt_case(rng, SHORTER, 3, longest, num_layers=1, max_len=longest),
+        # A text longer than the vocabulary, and than a token's vector.
+        gpt_case(rng, LOGITS, 2, 14, vocab_size=7, d_model=8, num_heads=2),
         _too_long(rng, 2, longest + 1, 1),
         _too_long(rng, 1, 5, 3),
     ]
