@@ -140,7 +140,7 @@ def masked_softmax_1(scores, mask):
 @wrong("masking.masked_softmax", "0 / 0 and nan_to_num: the NaN comes back in the gradient")
 def masked_softmax_2(scores, mask):
     highest = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).amax(-1, keepdim=True)
-    powers = torch.exp((scores - highest).masked_fill(~mask, float("-inf")))
+    powers = torch.exp((scores - highest).clamp(max=0.0)) * mask
     return (powers / powers.sum(dim=-1, keepdim=True)).nan_to_num(0.0)
 
 

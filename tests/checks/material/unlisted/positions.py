@@ -172,17 +172,11 @@ class PositionalEncoding2(Parts):
         return self.dropout(x + self.table[: x.shape[1]].to(x.dtype))
 
 
-@wrong("positions.PositionalEncoding", "self.table = tensor: no buffer, it does not move along")
+@wrong("positions.PositionalEncoding", "table[x.shape[1] - 1]: one row for all tokens")
 class PositionalEncoding3(Parts):
-    def __init__(self, d_model, max_len, dropout):
-        nn.Module.__init__(self)
-        self.max_len = max_len
-        self.dropout = nn.Dropout(dropout)
-        self.table = reference.sinusoidal_encoding(max_len, d_model)
-
     def forward(self, x):
         self.check(x.shape[1])
-        return self.dropout(x + self.table[: x.shape[1]].to(x.dtype))
+        return self.dropout(x + self.table[x.shape[1] - 1].to(x.dtype))
 
 
 @wrong("positions.PositionalEncoding", ">= max_len: a sequence of max_len tokens is refused")
