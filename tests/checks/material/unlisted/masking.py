@@ -137,11 +137,9 @@ def masked_softmax_1(scores, mask):
     return scores.masked_fill(~mask, float("-inf")).softmax(dim=-1)
 
 
-@wrong("masking.masked_softmax", "0 / 0 and nan_to_num: the NaN comes back in the gradient")
+@wrong("masking.masked_softmax", "masked_fill(~mask, 0.0): a hidden score is 0 and not low")
 def masked_softmax_2(scores, mask):
-    highest = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).amax(-1, keepdim=True)
-    powers = torch.exp((scores - highest).clamp(max=0.0)) * mask
-    return (powers / powers.sum(dim=-1, keepdim=True)).nan_to_num(0.0)
+    return scores.masked_fill(~mask, 0.0).softmax(dim=-1) * mask
 
 
 @wrong("masking.masked_softmax", "masked_fill(mask, ...): what may be seen is hidden")
