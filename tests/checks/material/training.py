@@ -461,16 +461,6 @@ def m_loss_median(logits, labels, pad_id, label_smoothing=0.0):
     return each[labels != pad_id].median()
 
 
-def m_loss_by_row(logits, labels, pad_id, label_smoothing=0.0):
-    """The mean of each row times its number of labels: NaN times 0 where a row has none."""
-    real = (labels != pad_id).sum(dim=1)
-    means = [
-        loss_flat(one[None], each[None], pad_id, label_smoothing)
-        for one, each in zip(logits, labels, strict=True)
-    ]
-    return (torch.stack(means) * real).sum() / real.sum()
-
-
 def m_loss_one_dimension(logits, labels, pad_id, label_smoothing=0.0):
     return loss_flat(logits, labels, pad_id, label_smoothing).unsqueeze(0)
 
@@ -776,13 +766,6 @@ def m_acc_rounded(logits, labels, pad_id):
 
 def m_acc_tuple(logits, labels, pad_id):
     return acc_mask(logits, labels, pad_id), labels.numel()
-
-
-def m_acc_by_row(logits, labels, pad_id):
-    """The share of each row times its number of labels: NaN times 0 where a row has none."""
-    real = labels != pad_id
-    right = ((logits.argmax(dim=-1) == labels) & real).sum(dim=1)
-    return ((right / real.sum(dim=1) * real.sum(dim=1)).sum() / real.sum()).item()
 
 
 def m_acc_square(logits, labels, pad_id):
@@ -1979,7 +1962,6 @@ MUTANTS = {
         m_loss_squares,
         m_loss_median,
         m_loss_one_dimension,
-        m_loss_by_row,
     ],
     RATE: [
         m_rate_twice,
@@ -1995,7 +1977,6 @@ MUTANTS = {
         m_acc_rounded,
         m_acc_tuple,
         m_acc_square,
-        m_acc_by_row,
     ],
     STEP: [
         m_step_no_return,

@@ -260,7 +260,7 @@ def encoder_cases(rng: np.random.Generator) -> list[Case]:
         ("pre", "square", "float32", "contiguous"),
         ("post", "padding", "float32", "strided"),
         ("pre", "none", "float64", "strided"),
-        ("post", "heads", "float32", "contiguous"),
+        ("pre", "heads", "float32", "contiguous"),
     ]
     cases = [_encoder_case(rng, _small(rng), *plan) for plan in plans]
     one_token, one_head = replace(_small(rng), batch=1, keys=1), _small(rng, heads=1, head_size=7)

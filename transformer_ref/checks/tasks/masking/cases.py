@@ -326,7 +326,7 @@ def fill_cases(rng: np.random.Generator) -> list[Case]:
         *(drawn("target", "float16", empty=True), drawn("padding", "float16", empty=True)),
         drawn("target", empty=True, layout="strided"),
         drawn("heads", empty=True),
-        drawn("target", empty=True, sizes=draw_sizes(rng, batch=1, heads=1, queries=1)),
+        drawn("target", "float16", sizes=draw_sizes(rng, batch=1, heads=1, queries=1)),
         *(drawn("target", "float64", empty=True, far=far) for far in (-300.0, LOWEST)),
     ]
     followed(cases, cases[0], _behind_mask(cases[0]), "hidden keys changed", LEAK)

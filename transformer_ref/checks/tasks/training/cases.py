@@ -193,7 +193,6 @@ def logits_case(
     layout: str = "contiguous",
     smoothing: float | None = None,
     right: float = 0.5,
-    silent: bool = False,
     **fixed: int,
 ) -> Case:
     """Make a case with logits and labels.
@@ -207,7 +206,6 @@ def logits_case(
         layout: of the logits in memory.
         smoothing: None = left out of the call.
         right: how often the label is the likeliest.
-        silent: whether the last row is nothing but padding.
         fixed: sizes that are given.
 
     Returns:
@@ -216,8 +214,6 @@ def logits_case(
     sizes = draw_batch(rng, **fixed)
     pad_id %= sizes.vocab_size
     labels = draw_labels(rng, sizes, pad_id, padded)
-    if silent:
-        labels[-1] = pad_id
     arguments: dict[str, Any] = {
         "logits": draw_logits(rng, sizes, labels, dtype, right),
         "labels": labels,
@@ -288,7 +284,6 @@ def loss_cases(rng: np.random.Generator) -> list[Case]:
         logits_case(rng, note="one position", length=1, padded=False),
         logits_case(rng, note="T = V", length=6, vocab_size=6),
         louder(logits_case(rng, pad_id=3), 60.0),
-        logits_case(rng, pad_id=2, note="a row of padding", silent=True),
     ]
     _with_twins(rng, cases, cases[3])
     for asked in (
@@ -319,7 +314,6 @@ def accuracy_cases(rng: np.random.Generator) -> list[Case]:
         logits_case(rng, note="T = V", length=6, vocab_size=6),
         logits_case(rng, note="mostly wrong", right=0.0),
         logits_case(rng, note="two tokens", batch=3, vocab_size=3, pad_id=2),
-        logits_case(rng, pad_id=2, note="a row of padding", silent=True),
     ]
     cases = [_says_padding(rng, _not_all_right(case)) for case in cases]
     _with_twins(rng, cases, cases[3])
@@ -356,7 +350,6 @@ def perplexity_cases(rng: np.random.Generator) -> list[Case]:
             logits_case(rng, note="T = V", length=6, vocab_size=6),
         ),
         logits_case(rng, note="a large batch", batch=12, length=8),
-        logits_case(rng, pad_id=2, note="a row of padding", silent=True),
         _sure(logits_case(rng, note="one real label costs nothing")),
         louder(logits_case(rng, "float64", right=0.7), 15.0),
     ]
