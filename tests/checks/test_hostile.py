@@ -103,6 +103,43 @@ def test_a_busy_machine_costs_no_points():
     assert "cut off after 0.5 s" in grade(SCORES, loop, seconds=0.5).message
 
 
+@pytest.fixture
+def import_slow(monkeypatch, tmp_path):
+    """Give an answer's import of a module that takes a second of the processor to load."""
+    (tmp_path / "slow_to_load.py").write_text(
+        "import time\nstart = time.process_time()\nwhile time.process_time() < start + 1: pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def load():
+        import slow_to_load
+
+        return slow_to_load
+
+    return load
+
+
+def test_to_load_a_library_takes_no_time_from_the_answer(import_slow):
+    """An optimizer of torch loads its compiler, a second or many."""
+
+    def loads(query, key):
+        import_slow()
+        return right(query, key)
+
+    def loads_and_loops(query, key):
+        import_slow()
+        loop(query, key)
+
+    result = grade(SCORES, loads, seconds=0.5)
+    assert result.score == 1.0, result.message
+    assert "cut off after 0.5 s" in grade(SCORES, loads_and_loops, seconds=0.5).message
+
+
+def test_a_library_that_never_ends_to_load_is_cut_off(monkeypatch, import_slow):
+    monkeypatch.setattr(child_process, "LIBRARY_SECONDS", 0.2)
+    assert "cut off after 0.3 s" in grade(SCORES, lambda *_: import_slow(), seconds=0.3).message
+
+
 def test_what_a_case_needs_is_loaded_before_the_time_runs():
     """The first tensor on "meta" makes torch load hundreds of modules, a second or more."""
     code = """

@@ -205,7 +205,7 @@ def test_a_batch_on_another_device_finds_what_is_made_on_the_default_one():
         return attend(query, key, value, mask)
 
     result = grade(BUG, half_mended)
-    assert (result.misconception, result.passed) == ("made-on-the-default-device", 12)
+    assert (result.misconception, result.passed) == ("made-on-the-default-device", 13)
     assert 'on the device "meta"' in result.message
 
 

@@ -552,6 +552,11 @@ def m_attn_none(query, key, value, mask=None):
     _attn(query, key, value, mask)
 
 
+def m_attn_mask_of_one_head(query, key, value, mask=None):
+    mask = mask[:, :1] if mask is not None and mask.ndim == 4 else mask
+    return attn_plain(query, key, value, mask)
+
+
 def m_attn_causal_always(query, key, value, mask=None):
     causal = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool).tril()
     return _attn(query, key, value, causal if mask is None else mask & causal | (mask & ~mask))
@@ -1120,6 +1125,12 @@ def _view_cut(self, x):
 def _view_join(self, x):
     B, H, T, K = x.shape
     return x.contiguous().view(B, T, H * K)
+
+
+class m_mha_mask_of_one_head(_MHA):
+    def forward(self, query, key, value, mask=None):
+        mask = mask[:, :1] if mask is not None and mask.ndim == 4 else mask
+        return super().forward(query, key, value, mask)
 
 
 def m_mha_extra_norm(self, x):
@@ -2025,6 +2036,7 @@ MUTANTS = {
         m_attn_residual,
         m_attn_none,
         m_attn_causal_always,
+        m_attn_mask_of_one_head,
     ],
     "attention.split_heads": [
         m_split_reversed,
@@ -2052,6 +2064,7 @@ MUTANTS = {
         _mha(last=lambda self, x: torch.relu(self.out_proj(x))),
         _mha(cut=lambda self, x: m_split_reversed(x, self.num_heads)),
         _mha(last=lambda self, x: self.out_proj(self.out_proj(x))),
+        m_mha_mask_of_one_head,
     ],
     "attention.find_the_bug": [
         _bug(m_attn_two_mistakes),

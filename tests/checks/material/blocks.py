@@ -766,6 +766,12 @@ class m_enc_two_mistakes(Enc):
         return self.norm2(x + self.ff(x))
 
 
+class m_enc_mask_of_one_head(Enc):
+    def sa(self, x, mask):
+        mask = mask[:, :1] if mask is not None and mask.ndim == 4 else mask
+        return super().sa(x, mask)
+
+
 class m_enc_first_mask(Enc):
     def sa(self, x, mask):
         if mask is not None and mask.ndim == 4 and len(mask) > 1:
@@ -1130,6 +1136,12 @@ class m_dec_scaled(Dec):
         return super().forward(x, memory, tgt_mask, memory_mask) * 1.1
 
 
+class m_dec_mask_of_one_head(Dec):
+    def ca(self, x, memory, mask):
+        mask = mask[:, :1] if mask is not None and mask.ndim == 4 else mask
+        return super().ca(x, memory, mask)
+
+
 class m_dec_half_memory(Dec):
     def ca(self, x, memory, mask):
         return super().ca(x, memory / 2, mask)
@@ -1397,6 +1409,12 @@ class w_block_cropped(Block):
 class w_block_memory_back(Block):
     def forward(self, x, memory, memory_mask=None):
         return self.norm(memory + self.cross_attention(memory, x, x))
+
+
+class m_block_mask_of_one_head(Block):
+    def look(self, x, memory, mask):
+        mask = mask[:, :1] if mask is not None and mask.ndim == 4 else mask
+        return super().look(x, memory, mask)
 
 
 class m_block_random(Block):
@@ -2397,6 +2415,7 @@ MUTANTS = {
         m_enc_two_mistakes,
         m_enc_first_mask,
         _own_norms(m_norm_absolute, Enc),
+        m_enc_mask_of_one_head,
     ],
     "blocks.DecoderLayer": [
         m_dec_scaled,
@@ -2408,6 +2427,7 @@ MUTANTS = {
         m_dec_none,
         m_dec_first_sentence,
         _own_norms(m_norm_median, Dec),
+        m_dec_mask_of_one_head,
     ],
     "blocks.count_parameters": [
         lambda d_model, d_ff, num_layers, vocab_size: (
@@ -2442,6 +2462,7 @@ MUTANTS = {
         m_block_sum,
         m_block_none,
         _block(look=lambda self, x, y, mask: Block.look(self, x, y.flip(1), mask)),
+        m_block_mask_of_one_head,
     ],
     "blocks.damage_by_sublayer": [
         m_sub_both_ways,

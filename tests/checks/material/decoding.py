@@ -646,6 +646,12 @@ def m_filter_shifted(logits, top_k=None, top_p=None):
     return out - out.amax(-1, keepdim=True)
 
 
+def m_filter_squeezed(logits, top_k=None, top_p=None):
+    """A batch of one comes back without its axis."""
+    found = filter_scatter(logits, top_k, top_p)
+    return found.squeeze(0) if found.ndim > 1 else found
+
+
 def m_filter_rolled(logits, top_k=None, top_p=None):
     return _p(_k(logits, top_k), top_p).roll(1, -1)
 
@@ -2058,6 +2064,13 @@ def m_precision_backwards(hypothesis, references, n):
     return precision_dict(hypothesis[::-1], references, n)
 
 
+def m_precision_lower(hypothesis, references, n):
+    def lower(tokens):
+        return [token.lower() for token in tokens]
+
+    return precision_dict(lower(hypothesis), [lower(each) for each in references], n)
+
+
 def m_precision_missed(hypothesis, references, n):
     clipped, total = precision_dict(hypothesis, references, n)
     return total - clipped, total
@@ -2362,6 +2375,7 @@ MUTANTS = {
         m_filter_values,
         m_filter_shifted,
         m_filter_rolled,
+        m_filter_squeezed,
     ],
     "decoding.beam_search": [
         m_beam_random,
@@ -2415,5 +2429,6 @@ MUTANTS = {
         m_precision_floats,
         m_precision_backwards,
         m_precision_missed,
+        m_precision_lower,
     ],
 }

@@ -972,6 +972,11 @@ def m_offset_list(query, key, value, max_offset):
     return [_offsets(query, key, value, max_offset)]
 
 
+def m_offset_scaled_by_the_length(query, key, value, max_offset):
+    wider = (query.shape[-1] / query.shape[0]) ** 0.5
+    return offset_by_distance(query * wider, key, value, max_offset)
+
+
 def m_offset_place(query, key, value, max_offset):
     return len(query) - 1 - _offsets(query, key, value, max_offset)
 
@@ -1336,6 +1341,7 @@ MUTANTS = {
         m_offset_negative,
         m_offset_list,
         m_offset_place,
+        m_offset_scaled_by_the_length,
     ],
     BUG: [
         m_bug_sharper,

@@ -209,6 +209,16 @@ def m_batch_in_place(ids, block_size, starts):
     return x, y
 
 
+def m_batch_each_start_once(ids, block_size, starts):
+    return batch_index(ids, block_size, list(dict.fromkeys(int(i) for i in starts)))
+
+
+def m_batch_by_token(ids, block_size, starts):
+    """Each piece begins where its first token stands for the first time."""
+    text = ids.tolist()
+    return batch_index(ids, block_size, [text.index(text[int(i)]) for i in starts])
+
+
 def m_batch_shuffled(ids, block_size, starts):
     order = torch.randperm(len(ids) - block_size)[: len(starts)]
     return batch_index(ids, block_size, order)
@@ -749,6 +759,32 @@ m_gpt_text_norm = variant(
 m_gpt_pair = headed("m_gpt_pair", lambda x: (x, None))
 m_gpt_nan = headed("m_gpt_nan", lambda x: x / (x - x))
 m_gpt_one_more_token = headed("m_gpt_one_more_token", lambda x: F.pad(x, (0, 1)))
+
+
+m_gpt_from_the_end = variant(
+    "m_gpt_from_the_end",
+    embed=lambda self, ids: self.wte(ids) + self.wpe.weight[: ids.size(1)].flip(0),
+)
+m_gpt_positions_by_vocabulary = variant(
+    "m_gpt_positions_by_vocabulary",
+    __init__=lambda self, v, d, h, f, n, m: (
+        NanoGPT.__init__(self, v, d, h, f, n, m),
+        setattr(self, "wpe", nn.Embedding(v, d)),
+    )[0],
+)
+m_gpt_positions_by_features = variant(
+    "m_gpt_positions_by_features",
+    __init__=lambda self, v, d, h, f, n, m: (
+        NanoGPT.__init__(self, v, d, h, f, n, m),
+        setattr(self, "wpe", nn.Embedding(d, d)),
+    )[0],
+)
+m_gpt_share_of_the_text = variant(
+    "m_gpt_share_of_the_text",
+    embed=lambda self, ids: (
+        self.wte(ids) + torch.linspace(0, 1, ids.size(1))[:, None] * self.wpe.weight[0]
+    ),
+)
 
 
 class m_gpt_plain(NanoGPT):  # noqa: N801
@@ -1639,6 +1675,19 @@ def m_used_first_place_only(model, ids):
     return ids.shape[1] if moves_at(model, ids, 0) else 1
 
 
+def m_used_but_the_last_token(model, ids):
+    """The vocabulary is one too short, and so in the two below."""
+    return oldest(model, ids, tokens=lambda token, size: range(size - 1))
+
+
+def m_used_but_the_first_token(model, ids):
+    return oldest(model, ids, tokens=lambda token, size: range(1, size))
+
+
+def m_used_a_dozen_tokens(model, ids):
+    return oldest(model, ids, tokens=lambda token, size: range(min(size, 12)))
+
+
 def m_used_list(model, ids):
     return places_that_move(model, ids)
 
@@ -1883,6 +1932,8 @@ MUTANTS = {
         m_batch_sorted,
         m_batch_in_place,
         m_batch_shuffled,
+        m_batch_each_start_once,
+        m_batch_by_token,
     ],
     "gpt.GPT": [
         m_gpt_dropout,
@@ -1893,12 +1944,16 @@ MUTANTS = {
         m_gpt_text_norm,
         m_gpt_pair,
         m_gpt_nan,
+        m_gpt_from_the_end,
+        m_gpt_share_of_the_text,
         m_gpt_one_more_token,
         m_gpt_plain,
         m_gpt_remembers,
         m_gpt_other_arguments,
         m_gpt_stub,
         m_gpt_function,
+        m_gpt_positions_by_vocabulary,
+        m_gpt_positions_by_features,
     ],
     "gpt.generate": [
         m_generate_lists,
@@ -1934,5 +1989,8 @@ MUTANTS = {
         m_used_three,
         m_used_first_place_only,
         m_used_list,
+        m_used_but_the_last_token,
+        m_used_but_the_first_token,
+        m_used_a_dozen_tokens,
     ],
 }

@@ -918,6 +918,15 @@ def m_soft_rolled(scores, mask):
     return soft_inf(scores, mask).roll(1, -1)
 
 
+def m_soft_mask_of_one_head(scores, mask):
+    return soft_lowest(scores, mask[:, :1] if mask.ndim == 4 else mask)
+
+
+def m_soft_squeezed(scores, mask):
+    """What has the size 1 is gone from the result."""
+    return soft_lowest(scores, mask).squeeze()
+
+
 def m_soft_list(scores, mask):
     return soft_inf(scores, mask).tolist()
 
@@ -1039,6 +1048,10 @@ def m_bug_half(query, key, value, ids, pad_id):
     return bug_mended(query.half(), key.half(), value.half(), ids, pad_id)
 
 
+def m_bug_squeezed(query, key, value, ids, pad_id):
+    return bug_by_query(query, key, value, ids, pad_id).squeeze(0)
+
+
 def m_bug_with_weights(query, key, value, ids, pad_id):
     return bug_mended(query, key, value, ids, pad_id), ids
 
@@ -1124,6 +1137,14 @@ def m_another_scores(query, key, value, mask):
 
 def m_another_first(query, key, value, mask):
     return another_mended(query, key, value, mask[..., :1] | mask)
+
+
+def m_another_mask_of_one_head(query, key, value, mask):
+    return another_mended(query, key, value, mask[:, :1] if mask.ndim == 4 else mask)
+
+
+def m_another_squeezed(query, key, value, mask):
+    return another_mended(query, key, value, mask).squeeze()
 
 
 def m_another_softmax_twice(query, key, value, mask):
@@ -1894,6 +1915,8 @@ MUTANTS = {
         m_soft_dropped,
         m_soft_rolled,
         m_soft_list,
+        m_soft_mask_of_one_head,
+        m_soft_squeezed,
     ],
     "masking.find_the_bug": [
         m_bug_no_query_scale,
@@ -1903,6 +1926,7 @@ MUTANTS = {
         m_bug_zero_padding_queries,
         m_bug_half,
         m_bug_with_weights,
+        m_bug_squeezed,
     ],
     "masking.find_another_bug": [
         m_another_keys_as_values,
@@ -1911,6 +1935,8 @@ MUTANTS = {
         m_another_scores,
         m_another_first,
         m_another_softmax_twice,
+        m_another_mask_of_one_head,
+        m_another_squeezed,
     ],
     "masking.moved_outputs": [
         m_moved_triangle,

@@ -1392,6 +1392,10 @@ def m_effect_by_chance(model, x, order):
     return effect_scattered(model, x, torch.randperm(len(order)))
 
 
+def m_effect_squeezed(model, x, order):
+    return effect_matrix(model, x.squeeze(), order)
+
+
 def m_effect_variance(model, x, order):
     return 2 * _effect(size=torch.var)(model, x, order) + 0.01
 
@@ -1914,6 +1918,7 @@ MUTANTS = {
         m_effect_rolled,
         m_effect_by_chance,
         m_effect_variance,
+        m_effect_squeezed,
     ],
     "positions.consistent_distances": [
         m_distances_of_features,

@@ -551,6 +551,10 @@ def m_vocab_ten(tokens, min_freq, specials):
     return dict(list(vocab_loop(tokens, min_freq, specials).items())[:5])
 
 
+def m_vocab_latin(tokens, min_freq, specials):
+    return vocab_loop([t for t in tokens if t.isascii()], min_freq, specials)
+
+
 def m_vocab_pairs(tokens, min_freq, specials):
     return list(vocab_loop(tokens, min_freq, specials).items())
 
@@ -736,6 +740,10 @@ def m_encode_pairs(tokens, vocab, unk):
 
 def m_encode_prefix(tokens, vocab, unk):
     return [next((i for name, i in vocab.items() if name[0] == t[0]), vocab[unk]) for t in tokens]
+
+
+def m_encode_latin(tokens, vocab, unk):
+    return [vocab[t] if t in vocab and t.isascii() else vocab[unk] for t in tokens]
 
 
 def m_encode_iterator(tokens, vocab, unk):
@@ -973,6 +981,16 @@ def m_count_skips_one(words):
 
 def m_count_plus_one(words):
     return {p: n + 1 for p, n in count_loop(words).items()}
+
+
+def m_count_lower(words):
+    """Capitals are counted with the small letters."""
+    counts = Counter()
+    for word, count in words.items():
+        counts.update({pair: 0 for pair in zip(word, word[1:], strict=False)})
+        for one, two in zip(word, word[1:], strict=False):
+            counts[one.lower(), two.lower()] += count
+    return {pair: count for pair, count in counts.items() if count}
 
 
 def m_count_first_word(words):
@@ -1260,6 +1278,20 @@ def m_merge_first_two(word, pair):
 def m_merge_none_if_absent(word, pair):
     merged = merge_while(word, pair)
     return merged if merged != word else None
+
+
+def m_merge_any_case(word, pair):
+    """A capital is taken for its small letter."""
+    merged = []
+    for symbol in word:
+        before = merged[-1] if merged else None
+        if before in pair[:1] + (pair[0].upper(), pair[0].lower()) and (
+            symbol.lower() == pair[1].lower()
+        ):
+            merged[-1] += symbol
+        else:
+            merged.append(symbol)
+    return tuple(merged)
 
 
 def m_merge_twice(word, pair):
@@ -1575,6 +1607,13 @@ def m_train_with_counts(word_counts, num_merges):
     return [(p, 1) for p in train_plain(word_counts, num_merges)]
 
 
+def m_train_lower(word_counts, num_merges):
+    counts = Counter()
+    for word, count in word_counts.items():
+        counts[word.lower()] += count
+    return train_plain(dict(counts), num_merges)
+
+
 def m_train_none(word_counts, num_merges):
     train_plain(word_counts, num_merges)
 
@@ -1839,6 +1878,24 @@ def m_bpe_without_first(word, merges):
     return encode_in_order(word, merges[1:])
 
 
+def m_bpe_lower(word, merges):
+    return encode_in_order(word.lower(), merges)
+
+
+def m_bpe_any_case(word, merges):
+    """The pieces of the word in small letters, cut out of the word as it is."""
+    pieces, start = [], 0
+    for piece in encode_in_order(word.lower(), merges):
+        pieces.append(word[start : start + len(piece)])
+        start += len(piece)
+    return pieces
+
+
+def m_bpe_latin(word, merges):
+    """Other scripts fall apart into their characters."""
+    return encode_in_order(word, [pair for pair in merges if "".join(pair).isascii()])
+
+
 def m_bpe_sorted_pieces(word, merges):
     return sorted(encode_in_order(word, merges))
 
@@ -2044,6 +2101,10 @@ def w_merge_words_inside(words, pair):
     return {
         word.replace(" " + a + " " + b + " ", " " + a + b + " "): n for word, n in words.items()
     }
+
+
+def m_bug_lower(words, pair):
+    return {w.lower(): n for w, n in bug_split(words, pair).items()}
 
 
 def m_bug_upper(words, pair):
@@ -2561,6 +2622,7 @@ MUTANTS = {
         m_vocab_first_two_specials,
         m_vocab_ten,
         m_vocab_pairs,
+        m_vocab_latin,
     ],
     "tokenizers.encode_tokens": [
         m_encode_reversed,
@@ -2571,6 +2633,7 @@ MUTANTS = {
         m_encode_pairs,
         m_encode_prefix,
         m_encode_iterator,
+        m_encode_latin,
     ],
     "tokenizers.count_pairs": [
         m_count_squared,
@@ -2581,6 +2644,7 @@ MUTANTS = {
         m_count_skips_one,
         m_count_plus_one,
         m_count_first_word,
+        m_count_lower,
     ],
     "tokenizers.merge_pair": [
         m_merge_backwards,
@@ -2591,6 +2655,7 @@ MUTANTS = {
         m_merge_first_two,
         m_merge_none_if_absent,
         m_merge_twice,
+        m_merge_any_case,
     ],
     "tokenizers.train_bpe": [
         m_train_reversed,
@@ -2602,6 +2667,7 @@ MUTANTS = {
         m_train_with_counts,
         m_train_none,
         m_train_second_best,
+        m_train_lower,
     ],
     "tokenizers.bpe_encode": [
         m_bpe_reversed,
@@ -2612,6 +2678,9 @@ MUTANTS = {
         m_bpe_pairs,
         m_bpe_without_first,
         m_bpe_sorted_pieces,
+        m_bpe_lower,
+        m_bpe_any_case,
+        m_bpe_latin,
     ],
     "tokenizers.find_the_bug": [
         m_bug_untouched,
@@ -2621,6 +2690,7 @@ MUTANTS = {
         m_bug_doubled,
         m_bug_reversed_pair,
         m_bug_upper,
+        m_bug_lower,
     ],
     "tokenizers.shortest_leak": [
         m_leak_place,

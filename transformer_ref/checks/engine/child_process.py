@@ -17,19 +17,23 @@ Two things make a fork unsafe, and both are met:
 
 from __future__ import annotations
 
+import builtins
 import faulthandler
 import os
 import selectors
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
 from transformer_ref.checks.engine.limits import (
     CLOCK_FACTOR,
+    LIBRARY_SECONDS,
     MEMORY_BYTES,
     OUTPUT_BYTES,
     READY_SECONDS,
@@ -43,6 +47,8 @@ END_SECONDS = 1.0
 MIN_WAIT_SECONDS = 0.02
 
 _READY = b"ready"
+_LOADING = b"loading"
+_LOADED = b"loaded"
 _DONE = b"done"
 _CLOSED = "it closed the connection to the check"
 _exit = os._exit
@@ -79,7 +85,8 @@ def run_forked(work: Callable[[Send], None], seconds: float) -> Ended:
     Args:
         work: called in the child with a function that sends bytes to the caller.
         seconds: limit from the moment the child is ready: of the processor where the system tells
-            what another process used of it, and of the clock elsewhere.
+            what another process used of it, and of the clock elsewhere. To import modules that are
+            not loaded yet takes nothing of it.
 
     Returns:
         what was sent before the child ended, and how it ended.
@@ -131,6 +138,7 @@ def _child(work: Callable[[Send], None], reading: int, writing: int) -> None:
             _write_all(writing, len(data).to_bytes(8, "big") + data)
 
         send(_READY)
+        _tell_of_imports(send)
         work(send)
         send(_DONE)
         status = 0
@@ -159,6 +167,26 @@ def _prove_that_tensors_work() -> None:
         x = torch.ones(256, 256, device="cpu", requires_grad=True)
         torch.rand((), device="cpu")  # waits, if the generator was in use
         torch.softmax(x @ x, dim=-1).sum().backward()
+
+
+def _tell_of_imports(send: Send) -> None:
+    """Say when an import statement begins to load modules, and when they are there."""
+    plain = builtins.__import__
+    loading = False
+
+    def telling(name: str, *args: Any, **kwargs: Any) -> Any:
+        nonlocal loading
+        if loading or name in sys.modules:
+            return plain(name, *args, **kwargs)
+        loading = True
+        send(_LOADING)
+        try:
+            return plain(name, *args, **kwargs)
+        finally:
+            loading = False
+            send(_LOADED)
+
+    builtins.__import__ = telling
 
 
 def _limit_memory() -> None:
@@ -214,20 +242,60 @@ def wait_for(descriptor: int, event: int, seconds: float | None) -> bool:
         return bool(selector.select(seconds))
 
 
+@dataclass
+class _Allowance:
+    """How long a child may take: the limits are further off while it loads modules.
+
+    Attributes:
+        seconds: of the processor.
+        deadline: when to look by the clock what it used of the processor.
+        latest: when its time is up in any case.
+        spare: seconds of the clock that are left to load modules.
+        since: when it began to do so; None while it does not.
+    """
+
+    seconds: float
+    deadline: float
+    latest: float
+    spare: float = field(default_factory=lambda: LIBRARY_SECONDS)
+    since: float | None = None
+
+    def move(self, by: float) -> None:
+        """Put all limits off."""
+        self.seconds += by
+        self.deadline += by
+        self.latest += by
+
+    def loads(self) -> None:
+        """Begin to load modules."""
+        if self.since is None:
+            self.since = time.monotonic()
+            self.move(self.spare)
+
+    def has_loaded(self) -> None:
+        """Take back what was not needed for it."""
+        if self.since is not None:
+            self.spare = max(0.0, self.spare - (time.monotonic() - self.since))
+            self.since = None
+            self.move(-self.spare)
+
+
 def _collect(child: int, reading: int, patience: float, seconds: float) -> Ended:
     """Read frames until the child is done, closes its pipe, or its time is up."""
     ended = Ended()
     buffer = bytearray()
     total = 0
     ready = False
-    deadline = latest = time.monotonic() + patience
+    start = time.monotonic()
+    allowed = _Allowance(seconds, deadline=start + patience, latest=start + patience)
     while True:
-        now = time.monotonic()
-        if now >= deadline or not wait_for(reading, selectors.EVENT_READ, deadline - now):
+        left = allowed.deadline - time.monotonic()
+        if left <= 0 or not wait_for(reading, selectors.EVENT_READ, left):
             # By the clock the time is up; what the processor did for others is given back.
-            left = seconds - _processor_seconds(child) if ready else 0.0
-            if left > 0 and time.monotonic() < latest:
-                deadline = min(latest, time.monotonic() + max(left, MIN_WAIT_SECONDS))
+            unused = allowed.seconds - _processor_seconds(child) if ready else 0.0
+            if unused > 0 and time.monotonic() < allowed.latest:
+                further = time.monotonic() + max(unused, MIN_WAIT_SECONDS)
+                allowed.deadline = min(allowed.latest, further)
                 continue
             ended.how = "timeout" if ready else "not ready"
             return ended
@@ -244,7 +312,11 @@ def _collect(child: int, reading: int, patience: float, seconds: float) -> Ended
             if not ready:
                 ready = frame == _READY
                 start = time.monotonic()
-                deadline, latest = start + seconds, start + CLOCK_FACTOR * seconds
+                allowed = _Allowance(seconds, start + seconds, start + CLOCK_FACTOR * seconds)
+            elif frame == _LOADING:
+                allowed.loads()
+            elif frame == _LOADED:
+                allowed.has_loaded()
             elif frame == _DONE:
                 ended.how = "done"
                 return ended

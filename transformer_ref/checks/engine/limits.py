@@ -22,6 +22,9 @@ READY_SECONDS = (0.5, 0.5, 1.0, 1.0, 2.0, 10.0)
 ANSWER_SECONDS = 10.0
 # The clock may run so many times as long: other processes want the processor, too.
 CLOCK_FACTOR = 6.0
+# For the modules that an answer is the first to import, beside its own time: an optimizer of torch
+# loads the compiler with it, 800 modules. They take 1 s, and 8 s where no bytecode is kept.
+LIBRARY_SECONDS = 15.0
 TIME_LIMIT_VARIABLE = "TRANSFORMER_REF_CHECK_SECONDS"
 # To load torch in a new process: 2 s, and many times that from a cold disk on a busy machine.
 WORKER_START_SECONDS = 60.0
@@ -64,7 +67,7 @@ def time_limit() -> float:
 
 def copy_seconds(seconds: float) -> float:
     """Return how long a forked copy may take that gives an answer so many seconds."""
-    return sum(READY_SECONDS) + CLOCK_FACTOR * seconds
+    return sum(READY_SECONDS) + CLOCK_FACTOR * seconds + LIBRARY_SECONDS
 
 
 def worker_seconds(seconds: float) -> float:

@@ -26,14 +26,20 @@ class Unseen:
     answer: Callable[..., Any]
 
 
+def into(bank: list[Unseen]) -> Callable[..., Callable[[Any], Any]]:
+    """Return a decorator with which wrong answers are put into a bank."""
+
+    def wrong(task: str, what: str, key: str = "") -> Callable[[Any], Any]:
+        """Put the function or class below into the bank."""
+
+        def keep(answer: Any) -> Any:
+            bank.append(Unseen(task, what, key, answer))
+            return answer
+
+        return keep
+
+    return wrong
+
+
 BANK: list[Unseen] = []
-
-
-def wrong(task: str, what: str, key: str = "") -> Callable[[Any], Any]:
-    """Put the function or class below into the bank."""
-
-    def keep(answer: Any) -> Any:
-        BANK.append(Unseen(task, what, key, answer))
-        return answer
-
-    return keep
+wrong = into(BANK)

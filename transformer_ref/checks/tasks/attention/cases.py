@@ -91,7 +91,8 @@ def make_mask(rng: np.random.Generator, kind: str, sizes: Sizes, axes: int) -> n
 
     Args:
         rng: the source.
-        kind: "padding" (B,1,1,S), "causal" (1,1,T,S), "square" (T,S), "target" (B,1,T,S), "none".
+        kind: "padding" (B,1,1,S), "causal" (1,1,T,S), "square" (T,S), "target" (B,1,T,S), "heads"
+            (B,H,T,S), "none".
         sizes: the case's.
         axes: 0, 1 or 2; with fewer than 2 the mask loses its head axis, then its batch axis.
 
@@ -102,6 +103,8 @@ def make_mask(rng: np.random.Generator, kind: str, sizes: Sizes, axes: int) -> n
         return None
     if kind == "square":
         return scattered(rng, (sizes.queries, sizes.keys))
+    if kind == "heads":
+        return scattered(rng, (*(sizes.batch, sizes.heads)[:axes], sizes.queries, sizes.keys))
     if kind == "padding":
         mask = padding(rng, sizes)[:, None, None, :]
     elif kind == "causal":
@@ -215,6 +218,7 @@ def _attention_cases(
             ("target", full, "float64", "contiguous"),
             ("padding", some, "float64", "contiguous"),
             ("padding", full, "float32", "strided"),
+            ("heads", full, "float32", "contiguous"),
         )
     ]
     cases += _corner_cases(rng, make, full)

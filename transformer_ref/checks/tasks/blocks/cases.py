@@ -260,6 +260,7 @@ def encoder_cases(rng: np.random.Generator) -> list[Case]:
         ("pre", "square", "float32", "contiguous"),
         ("post", "padding", "float32", "strided"),
         ("pre", "none", "float64", "strided"),
+        ("pre", "heads", "float32", "contiguous"),
     ]
     cases = [_encoder_case(rng, _small(rng), *plan) for plan in plans]
     one_token, one_head = replace(_small(rng), batch=1, keys=1), _small(rng, heads=1, head_size=7)
@@ -317,6 +318,7 @@ def decoder_cases(rng: np.random.Generator) -> list[Case]:
         ("", "square", "square", "float32", "contiguous"),
         ("post", "target", "padding", "float32", "strided"),
         ("pre", "none", "none", "float64", "strided"),
+        ("pre", "heads", "heads", "float32", "contiguous"),
     ]
     cases = [
         _decoder_case(rng, sizes if number % 2 else _turned(sizes), plan)
@@ -385,6 +387,7 @@ def block_cases(rng: np.random.Generator) -> list[Case]:
         _block_case(rng, _small(rng), "padding", "float32", "strided"),
         _block_case(rng, replace(_small(rng), batch=1, queries=1), "padding", "float32", "strided"),
         _block_case(rng, _small(rng, heads=1, head_size=7), "none", "float32", "contiguous"),
+        _block_case(rng, _small(rng), "heads", "float32", "contiguous"),
     ]
     followed(cases, cases[3], _behind_the_mask(cases[3]), "hidden memory changed", LEAK)
     asked_again(cases, cases[1], {"memory_mask": None})

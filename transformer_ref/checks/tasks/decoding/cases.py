@@ -281,6 +281,7 @@ def filter_cases(rng: np.random.Generator) -> list[Case]:
         _filter_case(rng, (2, sizes[0]), top_k=sizes[0], top_p=0.999, scale=0.4),
         _filter_case(rng, (3, sizes[1]), top_k=3, top_p=True, shift=-40.0),
         _filter_case(rng, (3, sizes[4]), "float64", top_k=4, top_p=True, shift=800.0),
+        _filter_case(rng, (1, sizes[3]), top_k=4, top_p=True),
         # So flat that top_p alone would leave more than k.
         _filter_case(rng, (2, 12), top_k=3, top_p=0.8, scale=0.1),
     ]
@@ -736,6 +737,11 @@ def precision_cases(rng: np.random.Generator) -> list[Case]:
         plain_case(hypothesis=[], references=[["a", "cat"]], n=1),
         plain_case(hypothesis=["a", "cat", "sat"], references=[["on", "the", "mat"]], n=1),
         plain_case(hypothesis=["the", "cat"], references=[["a", "mat"], ["the", "cat"]], n=2),
+        plain_case(
+            hypothesis=["The", "cat", "über", "Über"],
+            references=[["the", "cat", "über"], ["Cat", "über"]],
+            n=1,
+        ),
         # Joined without their borders, the tokens would be the same.
         plain_case(hypothesis=["cats", "at", "sea"], references=[["cat", "sat", "sea"]], n=2),
     ]

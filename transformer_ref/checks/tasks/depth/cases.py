@@ -271,12 +271,12 @@ def damage_cases(rng: np.random.Generator) -> list[Case]:
 
 
 def _looking(
-    weights: np.ndarray, value: np.ndarray, rng: np.random.Generator, dtype: str
+    weights: np.ndarray, value: np.ndarray, rng: np.random.Generator, dtype: str, wider: int
 ) -> dict[str, Any]:
-    """Make query and key of a head with these weights (T, T), turned at random."""
-    length = len(weights)
-    scores = np.sqrt(length) * np.log(np.maximum(weights, 1e-4))
-    turn = np.linalg.qr(rng.standard_normal((length, length)))[0]
+    """Make query and key of a head with these weights (T, T), turned at random: (T, T + wider)."""
+    length, head_size = len(weights), len(weights) + wider
+    scores = np.sqrt(head_size) * np.log(np.maximum(weights, 1e-4))
+    turn = np.linalg.qr(rng.standard_normal((head_size, length)))[0].T
     query, key = scores @ turn, turn
     found = {"query": query, "key": key, "value": value}
     return {name: each.astype(dtype) for name, each in found.items()}
@@ -317,7 +317,7 @@ def _offset_case(
     itself, since the text repeats; so that look is spare.
     "echo": what is needed stands again behind the query, where the mask hides it.
     """
-    value = rng.standard_normal((length, 3))
+    value = rng.standard_normal((length, int(rng.integers(2, 6))))
     others = [each for each in range(1, most + 1) if each != offset] or [offset]
     other = int(rng.choice(others))
     note = ""
@@ -336,7 +336,7 @@ def _offset_case(
     if kind in ("spare", "echo"):
         value = value[np.arange(length) % period]
         note = f"the values repeat after {period}"
-    arguments = _looking(weights, value, rng, dtype)
+    arguments = _looking(weights, value, rng, dtype, wider=int(rng.integers(0, 2 * length)))
     arguments["max_offset"] = most
     return _case(arguments, dtype, *[note] * bool(note))
 

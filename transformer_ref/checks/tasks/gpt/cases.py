@@ -31,7 +31,13 @@ GAP = 0.02
 
 
 def batch_case(
-    rng: np.random.Generator, batch: int, block_size: int, *, tensor: bool = False, more: int = 12
+    rng: np.random.Generator,
+    batch: int,
+    block_size: int,
+    *,
+    tensor: bool = False,
+    more: int = 12,
+    again: bool = False,
 ) -> Case:
     """Make a case of lm_batch.
 
@@ -41,15 +47,19 @@ def batch_case(
         block_size: T.
         tensor: whether `starts` is a tensor, and not a list.
         more: tokens of the text beside those that one piece needs.
+        again: whether tokens come again in the text, and a piece in the batch.
 
     Returns:
         the case; the first piece that fits and the last one are in it where B is above 2.
     """
     length = block_size + 1 + more
-    ids = rng.permutation(3 * length)[:length]  # no token twice, so that every place shows
+    # No token twice, so that every place shows, unless they are to.
+    ids = rng.integers(0, 4, length) if again else rng.permutation(3 * length)[:length]
     starts = rng.permutation(more + 1)[:batch]
     if batch > 2:
         starts[rng.permutation(batch)[:2]] = [0, more]
+    if again:
+        starts[-1] = starts[0]
     arguments = {
         "ids": ids.astype(np.int64),
         "block_size": block_size,
@@ -75,6 +85,7 @@ def lm_batch_cases(rng: np.random.Generator) -> list[Case]:
         batch_case(rng, 1, sizes[5], more=0),
         batch_case(rng, 8, 30, more=60),
         batch_case(rng, 7, 3, more=200),
+        batch_case(rng, 4, 5, again=True),
     ]
     asked_again(cases, cases[2])
     return cases
@@ -255,6 +266,7 @@ LOGITS = Question("logits", "the logits")
 TOKENS = Question("tokens", "which logits change with which token")
 ORDER = Question("order", "the first two tokens swapped")
 ROWS = Question("rows", "the rows of the batch alone and in another order")
+SHORTER = Question("shorter", "the same text without its last tokens")
 AGAIN = Question("again", "the same ids a second time")
 SLOPE = Question("slope", "the gradients against the slope measured")
 PARAMETERS = Question("parameters", "the number of parameters with 1, 2, 3 layers and other d_ff")
@@ -282,7 +294,8 @@ def gpt_case(
         fixed: settings that are given.
 
     Returns:
-        the case; no two tokens of a row are the same, and the sizes differ where they can.
+        the case; no two tokens of a row are the same if there are so many, and the sizes differ
+        where they can.
     """
     heads = int(rng.integers(2, 4))
     d_model = 2 * heads * int(rng.integers(2, 4))
@@ -295,7 +308,8 @@ def gpt_case(
         "max_len": length + int(rng.integers(8, 11)),
     }
     settings = {**drawn, **fixed}
-    ids = np.stack([rng.permutation(settings["vocab_size"])[:length] for _ in range(batch)])
+    tokens = np.resize(np.arange(settings["vocab_size"]), max(settings["vocab_size"], length))
+    ids = np.stack([rng.permutation(tokens)[:length] for _ in range(batch)])
     given = ", ".join(f"{name}={value}" for name, value in settings.items())
     name = f"GPT({given}), ids ({batch}, {length}): {question.words}"
     return Case(
@@ -333,6 +347,10 @@ def gpt_cases(rng: np.random.Generator) -> list[Case]:
         gpt_case(rng, ROUND, 3, 4, num_layers=2),
         gpt_case(rng, LOGITS, 2, 4, "float64"),
         gpt_case(rng, ITSELF, 1, 3, num_layers=2, d_model=16, num_heads=2, d_ff=2),
+        gpt_case(rng, SHORTER, 2, 5, num_layers=2),
+        gpt_case(rng, SHORTER, 3, longest, num_layers=1, max_len=longest),
+        # A text longer than the vocabulary, and than a token's vector.
+        gpt_case(rng, LOGITS, 2, 14, vocab_size=7, d_model=8, num_heads=2),
         _too_long(rng, 2, longest + 1, 1),
         _too_long(rng, 1, 5, 3),
     ]
@@ -411,6 +429,8 @@ def context_case(
     *,
     newest: int = 0,
     special: bool = False,
+    odd: int | None = None,
+    size: int = 0,
     ordered: bool = True,
     scaled: float = 0.0,
 ) -> Case:
@@ -425,6 +445,8 @@ def context_case(
         newest: the model cuts off all but so many tokens; 0 = none.
         special: whether all tokens but one look the same to the model, and neither that one nor
             its neighbours in the vocabulary are in the text.
+        odd: that one token, from the end of the vocabulary below 0; None draws it.
+        size: V; 0 = drawn.
         ordered: whether there are vectors of the places beside those of the tokens.
         scaled: how far the factors of the one layer that are not 1 may move a logit at most, for
             the factor 0.5; 0 = as they are.
@@ -433,7 +455,7 @@ def context_case(
         the case. The likeliest token is likeliest by a margin that no faint token changes.
     """
     while True:
-        size, d_model = int(rng.integers(8, 12)), 6
+        size, d_model = size or int(rng.integers(8, 12)), 6
         arrays = {
             "tokens": normal(rng, (size, d_model), dtype),
             "places": ordered * normal(rng, (length + 2, d_model), dtype),
@@ -441,9 +463,9 @@ def context_case(
         }
         ids = rng.integers(0, size, size=(1, length))
         if special:
-            odd = int(rng.integers(2, size - 2))
-            arrays["tokens"][np.arange(size) != odd] = arrays["tokens"][0]
-            far_from_it = [each for each in range(size) if abs(each - odd) > 1]
+            one = int(rng.integers(2, size - 2)) if odd is None else odd % size
+            arrays["tokens"][np.arange(size) != one] = arrays["tokens"][one - 1]
+            far_from_it = [each for each in range(size) if abs(each - one) > 1]
             ids = rng.choice(far_from_it, size=(1, length))
         part = 1.0
         if scaled:
@@ -525,6 +547,13 @@ def context_cases(rng: np.random.Generator) -> list[Case]:
             8,
             "float64",
             scaled=NOISE,
+        ),
+        *(
+            case(f"2 {window}, and know one token from the others", [three] * 2, 7, **options)
+            for options in (
+                {"special": True, "odd": 0},
+                {"special": True, "odd": -1, "size": 24},
+            )
         ),
         case(f"3 {window}", [three] * 3, 5),
         case("a layer that reads its own token", [one], 1),

@@ -76,6 +76,13 @@ SAID: dict[str, tuple[str, dict[str, str]]] = {
             "must not touch each other, nor have positions of their own",
         },
     ),
+    "shorter": (
+        "the same",
+        {
+            "": "the logits of the first places are others when the last tokens are cut off: they "
+            "may not depend on how much text follows. Do all positions count from the start?"
+        },
+    ),
     "slope": (
         "whole",
         {

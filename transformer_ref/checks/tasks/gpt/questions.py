@@ -100,6 +100,12 @@ def _which_rows(answer: Any, case: Case, model: nn.Module, ids: Tensor) -> Raw:
 
 
 @torch.no_grad()
+def _shortened(answer: Any, case: Case, model: nn.Module, ids: Tensor) -> Raw:
+    """The logits of each beginning of the rows, all but the whole."""
+    return {f"first {n}": _logits(model, ids[:, :n]) for n in range(1, ids.shape[1])}
+
+
+@torch.no_grad()
 def _the_same_again(answer: Any, case: Case, model: nn.Module, ids: Tensor) -> Raw:
     """The logits of the same ids, after those of others."""
     _logits(model, ids[:, :2])
@@ -241,6 +247,7 @@ ASKED: dict[str, Callable[[Any, Case, nn.Module, Tensor], Raw]] = {
     "tokens": _which_tokens,
     "order": _which_order,
     "rows": _which_rows,
+    "shorter": _shortened,
     "again": _the_same_again,
     "slope": _slope,
     "parameters": _parameters,
@@ -317,6 +324,17 @@ def _rows(values: Arrived) -> str:
     return "mixed" if _differ(values["logits"], values["alone"]).any() else "apart"
 
 
+def _shorter(values: Arrived) -> str:
+    logits = values["logits"]
+    beginnings = {n: values.get(f"first {n}") for n in range(1, logits.shape[1])}
+    for n, beginning in beginnings.items():
+        if beginning is None or beginning.shape != logits[:, :n].shape:
+            return "other shapes"
+        if _differ(logits[:, :n], beginning).any():
+            return "others"
+    return "the same"
+
+
 def _again(values: Arrived) -> str:
     return "others" if _differ(values["logits"], values["again"]).any() else "the same"
 
@@ -369,6 +387,7 @@ FOUND: dict[str, Callable[[Arrived], str]] = {
     "tokens": _seen,
     "order": _order,
     "rows": _rows,
+    "shorter": _shorter,
     "again": _again,
     "slope": _learning,
     "parameters": _growth,

@@ -185,6 +185,8 @@ def softmax_cases(rng: np.random.Generator) -> list[Case]:
         *(("target", 2, "float64", {}), ("all", 2, "float32", {})),
         ("target", 2, "float32", {"layout": "strided"}),
         ("target", 2, "float32", {"sizes": replace(sizes, queries=sizes.keys)}),
+        ("heads", 2, "float32", {}),
+        ("target", 2, "float32", {"sizes": replace(sizes, batch=1, heads=1, queries=1)}),
         *(("padding", 2, "float16", {}), ("square", 1, "bfloat16", {})),
         *(("square", 0, "float32", {"empty": True}), ("padding", 2, "float32", {"empty": True})),
         *(("target", 2, "float64", {"empty": True}), ("target", 2, "float16", {"empty": True})),
@@ -257,7 +259,7 @@ def bug_cases(rng: np.random.Generator) -> list[Case]:
 
     def drawn(where: str, dtype: str = "float32", **options: Any) -> Case:
         sizes = draw_sizes(rng, keys=options.get("length", int(rng.integers(6, 10))))
-        sizes = replace(sizes, queries=sizes.keys)
+        sizes = replace(sizes, queries=sizes.keys, batch=options.get("batch", sizes.batch))
         pad_id = options.get("pad_id", int(rng.integers(0, 7)))
         layout, device = options.get("layout", "contiguous"), options.get("device", "cpu")
         ids = draw_ids(rng, (sizes.batch, sizes.keys), pad_id, where)
@@ -274,6 +276,7 @@ def bug_cases(rng: np.random.Generator) -> list[Case]:
         *(drawn("end", length=4, pad_id=0), drawn("front"), drawn("end", pad_id=3)),
         *(drawn("end", "float64"), drawn("front", pad_id=2), drawn("inside", "float64", pad_id=5)),
         *(drawn("empty"), drawn("both", layout="strided", pad_id=1)),
+        drawn("front", batch=1, pad_id=7),
         *(drawn("end", device="meta"), drawn("none", device="meta"), drawn("front", device="meta")),
     ]
     followed(cases, cases[2], _behind_padding(cases[2]), "keys of padding changed", LEAK)
@@ -301,7 +304,7 @@ def fill_cases(rng: np.random.Generator) -> list[Case]:
     """
 
     def drawn(kind: str, dtype: str = "float32", **options: Any) -> Case:
-        sizes = draw_sizes(rng)
+        sizes = options.get("sizes") or draw_sizes(rng)
         mask = make_mask(rng, kind, sizes, 2)
         assert mask is not None
         empty, layout = options.get("empty", False), options.get("layout", "contiguous")
@@ -322,6 +325,8 @@ def fill_cases(rng: np.random.Generator) -> list[Case]:
         *(drawn("padding", "float16"), drawn("target", "float16"), drawn("causal", "float16")),
         *(drawn("target", "float16", empty=True), drawn("padding", "float16", empty=True)),
         drawn("target", empty=True, layout="strided"),
+        drawn("heads", empty=True),
+        drawn("target", "float16", sizes=draw_sizes(rng, batch=1, heads=1, queries=1)),
         *(drawn("target", "float64", empty=True, far=far) for far in (-300.0, LOWEST)),
     ]
     followed(cases, cases[0], _behind_mask(cases[0]), "hidden keys changed", LEAK)

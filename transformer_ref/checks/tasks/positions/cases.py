@@ -255,6 +255,7 @@ def effect_cases(rng: np.random.Generator) -> list[Case]:
         _effect_case(rng, "running", (2, 3, 4), order=reversal),
         _effect_case(rng, "pairs", (2, 6, 3), order=swaps),
         _effect_case(rng, "all", (5, 5, 5)),  # on every axis the order fits
+        _effect_case(rng, "all", (1, 6, 4)),
     ]
     asked_again(cases, cases[0])
     return cases

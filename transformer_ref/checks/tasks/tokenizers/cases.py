@@ -56,6 +56,12 @@ class Draw:
         """Draw different small letters."""
         return self.some("abcdefghijklmnopqrstuvwxyz", count)
 
+    def cased(self) -> tuple[str, str, str, str]:
+        """Draw two letters of a script, both small and as capitals: x, y, X, Y."""
+        script = self.some(("abcdefghijklm", "àéîõüñç", "бгджлфя", "βγδλπφω"), 1)[0]
+        x, y = self.some(script, 2)
+        return x, y, x.upper(), y.upper()
+
     def shuffled(self, counts: Mapping[str, int]) -> list[str]:
         """Return tokens, each as often as its count says, in a random order."""
         tokens = [token for token, count in counts.items() for _ in range(count)]
@@ -142,6 +148,7 @@ def vocab_cases(rng: np.random.Generator) -> list[Case]:
             case((), 1, specials(2)),
             case((6, 5, 5, 4, 4, 4, 3, 3, 2, 2, 1, 1), 3, ()),
             case((6, 5, 5, 4, 4, 4, 3, 3, 2, 2, 2, 1, 1, 1), 2, specials(3)),
+            case((3, 2, 2, 2, 1), 2, specials(2), draw.some(FOREIGN, 5)),
         ],
         3,
     )
@@ -185,6 +192,8 @@ def encode_cases(rng: np.random.Generator) -> list[Case]:
             tokens=tokens, vocab={entries[number]: number for number in order}, unk=unk
         )
 
+    one, two, three, strange = draw.some(FOREIGN, 4)
+    foreign = {three: 3, "<unk>": 1, one: 0, two.title(): 2}
     return _asked_again(
         [
             case(8, "kknk"),
@@ -201,6 +210,7 @@ def encode_cases(rng: np.random.Generator) -> list[Case]:
             case(8, ""),
             case(20, "kkzknkrkckkrnkzkku"),
             case(11, "kzkrnzk", "<oov>"),
+            plain_case(tokens=[one, strange, two, three, two.title()], vocab=foreign, unk="<unk>"),
         ],
         1,
     )
@@ -219,6 +229,7 @@ def pair_cases(rng: np.random.Generator) -> list[Case]:
         return draw.number(2, 9)
 
     w, x, y, z = draw.letters(4)
+    a, b, big_a, big_b = draw.cased()
     return _asked_again(
         [
             plain_case(words=words)
@@ -237,6 +248,7 @@ def pair_cases(rng: np.random.Generator) -> list[Case]:
                 some_words(5, (3, 6)),
                 some_words(6, (2, 8)),
                 some_words(9, (1, 9)),
+                {(a, b, x): count(), (big_a, b): 3, (big_a, big_b, a, b): 4, (a, big_b): 2},
             )
         ],
         2,
@@ -249,6 +261,7 @@ def merge_cases(rng: np.random.Generator) -> list[Case]:
     x, y, z = draw.letters(3)
     dot = draw.some(".+*?$^|", 1)[0]
     long = draw.row((x, y, x + y), draw.number(9, 14))
+    a, b, big_a, big_b = draw.cased()
     cases = [
         ((x, y, z), (x, y)),
         ((z, x, y), (x, y)),
@@ -267,6 +280,8 @@ def merge_cases(rng: np.random.Generator) -> list[Case]:
         (long, (x, y)),
         ((*draw.row((x, y), draw.number(10, 14)), y, y, y, z), (y, y)),
         ((*draw.row((x, y, z), draw.number(10, 14)), x, y, x), (x, y)),
+        ((a, b, big_a, b, a, big_b, big_a, big_b, a, b), (a, b)),
+        ((a, b, big_a, b, x, big_a, big_b, big_a, b), (big_a, b)),
     ]
     return _asked_again([plain_case(word=word, pair=pair) for word, pair in cases], 2)
 
@@ -284,6 +299,7 @@ def train_cases(rng: np.random.Generator) -> list[Case]:
     x, y, z, w = draw.letters(4)
     low, mid, high = sorted((x, y, z))
     few = dict(zip(draw.words(3), (5, 3, 2), strict=True))
+    a, b, big_a, big_b = draw.cased()
     family = {"low": draw.number(2, 5), "lower": 2, "lowest": draw.number(1, 3), "newest": 4}
     cases: list[tuple[dict[str, int], int]] = [
         ({x + y: 5, y + z + w: 2}, 1),
@@ -303,6 +319,8 @@ def train_cases(rng: np.random.Generator) -> list[Case]:
         ({word: draw.number(1, 20) for word in draw.words(30)}, 15),
         # (ab, a) and (a, c) come equally often: the pairs and the joined texts disagree.
         ({low + mid: 5, low + mid + low: 2, low + high: 2}, 3),
+        ({a + b: 3, big_a + b: 2, big_a + big_b + a: 4, a + b + big_b: 2}, 4),
+        (dict(zip(draw.some(FOREIGN, 5), (4, 3, 3, 2, 1), strict=True)), 7),
     ]
     return _asked_again(
         [plain_case(word_counts=counts, num_merges=number) for counts, number in cases], 4
@@ -330,6 +348,8 @@ def bpe_cases(rng: np.random.Generator) -> list[Case]:
     for letters, length in (((x, y, z), 8), ((x, y), 9), ((x, y, z), 11), ((x, y, z, w), 12)):
         merges = train_bpe(_corpus(draw, letters, 7, (3, 7)), draw.number(6, 9))
         cases.append(("".join(draw.row(letters, length)), merges))
+    a, b, big_a, big_b = draw.cased()
+    cased = [(big_a, b), (a, b), (a + b, big_a), (big_a + b, big_b)]
     merges = train_bpe(_corpus(draw, (x, y, z), 9, (4, 8)), 10)
     cases += [("".join(draw.row((x, y, z, w), length)), merges) for length in (7, 10, 16)]
     cases += [
@@ -338,6 +358,9 @@ def bpe_cases(rng: np.random.Generator) -> list[Case]:
         (draw.words(1)[0], real),
         (f"{draw.words(1)[0]}{draw.words(1)[0]}", real),
         (f"{draw.words(1)[0]}-{draw.number(2, 9)}", real),
+        (draw.some(list(seen), 1)[0].title(), real),
+        (a + b + big_a + b + big_b + a + big_b + big_a + a + b + big_a, cased),
+        ("".join(draw.some(FOREIGN, 2)), train_bpe(dict.fromkeys(FOREIGN, 1), 20)),
     ]
     return _asked_again([plain_case(word=word, merges=merges) for word, merges in cases], 2)
 
@@ -359,6 +382,7 @@ def bug_cases(rng: np.random.Generator) -> list[Case]:
     dot, plus = draw.some(".?$", 1)[0], draw.some("+*(", 1)[0]
     pair, twins, longer = (x, y), (x, x), (x + y, z)
     rows = [draw.row((x, y, z, z + x, y + z), draw.number(5, 9)) for _ in range(4)]
+    a, b, big_a, big_b = draw.cased()
     cases = [
         case(pair, (w, x, y), traps(pair)[0]),
         case(pair, (x, y, w), traps(pair)[1]),
@@ -374,6 +398,7 @@ def bug_cases(rng: np.random.Generator) -> list[Case]:
         case(pair, *rows, *traps(pair)),
         case(pair, *[draw.row((x, y), draw.number(4, 8)) for _ in range(3)], traps(pair)[1]),
         case(pair, *[(*row, x, y) for row in rows], traps(pair)[0], (x,), (y, x)),
+        case((a, big_b), (a, big_b, z), (big_a, big_b, a, b), *traps((a, big_b))),
     ]
     return _asked_again(cases, 2)
 
