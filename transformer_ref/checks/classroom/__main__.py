@@ -170,7 +170,9 @@ class Classroom:
 
     def write(self, rows: Sequence[Row]) -> None:
         """Let nbgrader write the gradebook, for those whose result it does not have."""
-        new = [row for row in rows if row.graded is not None and not self._is_written(row)]
+        with Gradebook(self.course.db_url, self.course.course_id) as gradebook:
+            ready = [row for row in rows if row.graded is not None]
+            new = [row for row in ready if not self._is_written(gradebook, row)]
         if new:
             others = [row.student for row in rows if row not in new]
             others += self.strangers
@@ -202,7 +204,11 @@ class Classroom:
     def _mark(self, row: Row) -> Path:
         return self.rebuilt / row.student / f"{self.slug}.written"
 
-    def _is_written(self, row: Row) -> bool:
+    def _is_written(self, gradebook: Gradebook, row: Row) -> bool:
+        try:
+            gradebook.find_submission(self.slug, row.student)
+        except MissingEntry:  # perhaps it is another gradebook than last time
+            return False
         mark = self._mark(row)
         return (
             mark.exists() and mark.read_text("utf-8") == row.key and self._autograded(row).exists()
