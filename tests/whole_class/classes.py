@@ -30,12 +30,18 @@ def enrol(course: Course, notebooks: dict[str, Callable[[], NotebookNode]], othe
         place.write_text(json.dumps(make()), encoding="utf-8")  # nbformat would mend it
 
 
+def wait_until(there: Callable[[], bool], process: subprocess.Popen[Any], seconds: float) -> None:
+    """Wait for something that a process does; fail if it ends before, or takes too long."""
+    until = time.monotonic() + seconds
+    while not there():
+        assert process.poll() is None, f"it ended with {process.returncode}"
+        assert time.monotonic() < until, f"not there after {seconds:g} s"
+        time.sleep(0.05)
+
+
 def kill_when(process: subprocess.Popen[str], course: Course, at_least: int) -> dict[str, float]:
     """Kill a run with all its processes when it has so many results; return these."""
-    until = time.monotonic() + 600
-    while len(results(course)) < at_least and time.monotonic() < until:
-        assert process.poll() is None, process.communicate()[0]
-        time.sleep(0.1)
+    wait_until(lambda: len(results(course)) >= at_least, process, 3000.0)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     return results(course)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 from tests.notebooks.courses import Course, environment, new_course
 from tests.notebooks.test_class import results, start
 from tests.notebooks.test_round_trip import SLUG
-from tests.whole_class.classes import SMALL_CLASS, enrol, judged
+from tests.whole_class.classes import SMALL_CLASS, enrol, judged, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.weekly]
 
@@ -38,17 +37,17 @@ def cluster(
 ) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """The address of a scheduler, and its two workers."""
     folder = tmp_path_factory.mktemp("cluster")
-    options = ("--nthreads=1", "--no-nanny", "--no-dashboard", "--host=127.0.0.1")
-    scheduler = dask(folder, "scheduler", "--no-dashboard", "--host=127.0.0.1", "--port=0")
-    workers = [dask(folder, "worker", *options) for _ in range(2)]
+    local = ("--no-dashboard", "--host=127.0.0.1")
+    scheduler = dask(folder, "scheduler", "--port=0", *local)
+    workers = [dask(folder, "worker", "--nthreads=1", "--no-nanny", *local) for _ in range(2)]
     file = folder / "it.json"
-    until = time.monotonic() + 120
-    while not file.exists() and time.monotonic() < until:
-        time.sleep(0.1)
-    yield json.loads(file.read_text("utf-8"))["address"], workers
-    for process in (*workers, scheduler):
-        process.kill()
-        process.wait()
+    try:
+        wait_until(file.exists, scheduler, 600.0)
+        yield json.loads(file.read_text("utf-8"))["address"], workers
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +67,7 @@ def test_a_cluster_that_loses_a_worker_grades_as_one_process_does(
 ) -> None:
     address, workers = cluster
     running = start(course, f"--scheduler={address}")
-    until = time.monotonic() + 300
-    while not results(course) and time.monotonic() < until:
-        assert running.poll() is None, running.communicate()[0]
-        time.sleep(0.05)
+    wait_until(lambda: bool(results(course)), running, 600.0)
     workers[0].kill()  # with what it was grading
     said, _ = running.communicate()
     assert running.returncode == 0, said
