@@ -52,8 +52,8 @@ def test_canvas_gets_its_columns(gradebook: Gradebook, tmp_path: Path) -> None:
     assert rows(CanvasExport, gradebook, tmp_path) == [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "attention", "gpt"],
         ["Points Possible", "", "", "", "", "20", "10"],
-        ["O'Neil, Jr, Ann", "4711", "", "ann", "", "11.85", "0.00"],
         ["bob", "", "", "bob", "", "0.00", "0.00"],
+        ["O'Neil, Jr, Ann", "4711", "", "ann", "", "11.85", "0.00"],
     ]
 
 
