@@ -23,6 +23,7 @@ from transformer_ref.checks.classroom.__main__ import open_pool
 from transformer_ref.checks.classroom.judge import Cell, Graded, grade_notebook
 from transformer_ref.checks.classroom.results import key_of, make_result_of
 from transformer_ref.checks.classroom.sandbox import NoSandbox, SandboxError, find_sandbox
+from transformer_ref.checks.classroom.submission import files_beside
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -299,3 +300,9 @@ def test_a_machine_with_other_versions_makes_no_result() -> None:
     assert make_result_of(key, cells, {}, NoSandbox())["cells"][-1]["value"] == "1.0"
     with pytest.raises(RuntimeError, match="another version of the course"):
         make_result_of("0" * 64, cells, {}, NoSandbox())
+
+
+def test_what_the_exchange_puts_beside_a_notebook_is_no_work(tmp_path: Path) -> None:
+    for name in ("attention.ipynb", "timestamp.txt", "submission_secret.txt", "predictions.csv"):
+        (tmp_path / name).write_text("")
+    assert [*files_beside(tmp_path)] == ["predictions.csv"]
