@@ -10,14 +10,17 @@ import io
 import math
 from abc import abstractmethod
 from pathlib import Path
+from typing import Any
 
-from nbgrader.api import Assignment, Gradebook, MissingEntry, Student
+from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.plugins import ExportPlugin
 from nbgrader.plugins.latesubmission import LateSubmissionPlugin
 from traitlets import Float
 
 from transformer_ref.files import write_text
 
+# nbgrader's assignments and students, whose fields have for mypy the types of columns.
+Entry = Any
 DAY = 24 * 3600.0
 
 
@@ -26,16 +29,11 @@ class _TableExport(ExportPlugin):
 
     def export(self, gradebook: Gradebook) -> None:
         """Write the table to the file after ``--to``; ``grades.csv`` without one."""
-        assignments = [
-            each
-            for each in gradebook.assignments
-            if not self.assignment or each.name in map(str, self.assignment)
-        ]
-        students = [
-            each
-            for each in gradebook.students
-            if not self.student or each.id in map(str, self.student)
-        ]
+        chosen, who = set(map(str, self.assignment)), set(map(str, self.student))
+        assignments: list[Entry] = [*gradebook.assignments]
+        assignments = [each for each in assignments if not chosen or each.name in chosen]
+        students: list[Entry] = [*gradebook.students]
+        students = [each for each in students if not who or each.id in who]
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerows(self.head(assignments))
@@ -45,18 +43,18 @@ class _TableExport(ExportPlugin):
         write_text(Path(self.to or "grades.csv"), text.getvalue())
 
     @abstractmethod
-    def head(self, assignments: list[Assignment]) -> list[list[str]]:
+    def head(self, assignments: list[Entry]) -> list[list[str]]:
         """Return the rows above those of students."""
 
     @abstractmethod
-    def names(self, student: Student) -> list[str]:
+    def names(self, student: Entry) -> list[str]:
         """Return the columns that say who it is."""
 
 
 class CanvasExport(_TableExport):
     """What Canvas reads under *Grades > Import*: it knows students by ID or by login."""
 
-    def head(self, assignments: list[Assignment]) -> list[list[str]]:
+    def head(self, assignments: list[Entry]) -> list[list[str]]:
         """Return the names of the columns, and how many points there are."""
         names = [each.name for each in assignments]
         possible = [f"{each.max_score:g}" for each in assignments]
@@ -65,7 +63,7 @@ class CanvasExport(_TableExport):
             ["Points Possible", "", "", "", "", *possible],
         ]
 
-    def names(self, student: Student) -> list[str]:
+    def names(self, student: Entry) -> list[str]:
         """Return the name, Canvas's own number where the gradebook has it, and the login."""
         name = ", ".join(filter(None, [student.last_name, student.first_name]))
         return [name or student.id, student.lms_user_id or "", "", student.id, ""]
@@ -74,12 +72,12 @@ class CanvasExport(_TableExport):
 class MoodleExport(_TableExport):
     """What Moodle reads under *Grades > Import > CSV file*, where columns are mapped."""
 
-    def head(self, assignments: list[Assignment]) -> list[list[str]]:
+    def head(self, assignments: list[Entry]) -> list[list[str]]:
         """Return the names of the columns."""
         names = [each.name for each in assignments]
         return [["Username", "First name", "Last name", "Email address", *names]]
 
-    def names(self, student: Student) -> list[str]:
+    def names(self, student: Entry) -> list[str]:
         """Return the login, the name and the address."""
         return [
             student.id,
@@ -110,7 +108,7 @@ class PenaltyPerDay(LateSubmissionPlugin):
         return min(score, self.share * score * math.ceil(late / DAY))
 
 
-def _points(gradebook: Gradebook, assignment: Assignment, student: Student) -> float:
+def _points(gradebook: Gradebook, assignment: Entry, student: Entry) -> float:
     """Return a student's points, without what was lost for being late; 0 for no submission."""
     try:
         found = gradebook.find_submission(assignment.name, student.id)

@@ -215,5 +215,6 @@ def as_tables(flakes: Sequence[Flakes], credit: Sequence[Credit], costs: Sequenc
     if costs:
         rows = [f"| {each.slug} | {each.seconds:.1f} | {each.peak_bytes >> 20} |" for each in costs]
         parts.append(["| assignment | seconds | peak memory in MiB |", "|---|---|---|", *rows])
-    parts += [each.details for each in (*flakes, *credit) if each.details]
+    details = [*(each.details for each in flakes), *(each.details for each in credit)]
+    parts += [each for each in details if each]
     return "\n\n".join("\n".join(part) for part in parts)

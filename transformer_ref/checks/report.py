@@ -206,7 +206,8 @@ def report_reliability(options: argparse.Namespace) -> int:
     credit = [reliability.compare_credit(task) for task in tasks if options.credit]
     costs = [reliability.measure_cost(slug, Path("solutions")) for slug in slugs if options.costs]
     print(reliability.as_tables(flakes, credit, costs))
-    return 1 if any(each.details for each in (*flakes, *credit)) else 0
+    wrong = [*(each.details for each in flakes), *(each.details for each in credit)]
+    return 1 if any(wrong) else 0
 
 
 def main() -> int:
