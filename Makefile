@@ -21,7 +21,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TORCH_INDEX
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve pdf test test-all lab format notebooks notebooks-elsewhere exercises drawings lint \
+.PHONY: help setup book serve pdf test test-all test-class lab format notebooks notebooks-elsewhere exercises drawings lint \
         lock train bench multi30k one-core sequences broken-runs depth gpt capstone grade grader-report mutation linkcheck clean
 
 help: ## list the targets
@@ -49,6 +49,9 @@ test: $(READY) ## run all tests, or some: make test STAGES="lint package"
 
 test-all: $(READY) ## the same with the tests that else run once a week: more seeds, more answers
 	@$(RUN) -m tools.run_tests --all $(STAGES)
+
+test-class: $(READY) ## grade a class of 60, with Dask and PostgreSQL too; it gets what is not here
+	@$(RUN) -m tools.run_tests whole-class
 
 lab: $(READY) ## copy new exercises into my-work/, open JupyterLab (ARGS=--update renews old ones)
 	@$(RUN) -m tools.lab $(ARGS)

@@ -6,6 +6,7 @@ The guide for instructors in the book shows the commands in their order.
 """
 
 import importlib.util
+import os
 import runpy
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,11 @@ c.CourseDirectory.feedback_directory = "course/feedback"
 c.CourseDirectory.solution_directory = "course/solution"
 c.CourseDirectory.source_with_tests_directory = "course/source_with_tests"
 c.ZipCollectApp.downloaded_directory = "course/downloaded"
-c.CourseDirectory.db_url = f"sqlite:///{root / 'course' / 'gradebook.db'}"
+# Those who grade together keep the gradebook in PostgreSQL; an address with a password stays out of
+# git, and so comes from the environment.
+c.CourseDirectory.db_url = os.environ.get(
+    "GRADEBOOK_URL", f"sqlite:///{root / 'course' / 'gradebook.db'}"
+)
 
 # What stands in an exercise where the solution was.
 c.ClearSolutions.code_stub = {

@@ -114,18 +114,20 @@ def ways_to_fetch(ci: bool) -> list[Sequence[Sequence[str]]]:
 
 def apt_get(packages: Sequence[str], ci: bool) -> Sequence[Sequence[str]]:
     """Return the commands that install packages of Debian without a question, if that may be."""
-    quiet = ["/usr/bin/env", "DEBIAN_FRONTEND=noninteractive"]
-    if os.geteuid() == 0:
-        prefix = quiet
-    elif ci and shutil.which("sudo"):
-        # Behind sudo, which passes no variables on.
-        prefix = ["sudo", "--non-interactive", *quiet]
-    else:
-        return []
-    if shutil.which("apt-get") is None:
+    prefix = as_root(ci)
+    if not prefix or shutil.which("apt-get") is None:
         return []
     install = [*prefix, "apt-get", "install", "--yes", "--quiet", *packages]
     return [[*prefix, "apt-get", "update", "--quiet"], install]
+
+
+def as_root(ci: bool) -> Sequence[str]:
+    """Return what stands before a command that changes the machine; nothing if none may."""
+    quiet = ["/usr/bin/env", "DEBIAN_FRONTEND=noninteractive"]
+    if os.geteuid() == 0:
+        return quiet
+    # Behind sudo, which passes no variables on.
+    return ["sudo", "--non-interactive", *quiet] if ci and shutil.which("sudo") else []
 
 
 def succeeds(command: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 Every stage runs even when an earlier one failed.  The summary at the end gives the time of each;
 the exit status is 0 only when all of them passed.  A browser and a sandbox are looked for before
 the first one, and fetched where there is none; without them their stages are left out, which in CI
-is a failure.
+is a failure.  The stage whole-class runs only where it is asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tools import build_book, chromium, sandbox
+from tools import build_book, chromium, cluster, sandbox
 from tools.notebooks import CELL_TIMEOUT, EXECUTION_ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +33,8 @@ class Stage:
         name: how the summary and the command line call it.
         commands: run one after the other, all of them; each without the Python in front.
         environment: what is set for them besides what is set already.
-        needs: "browser" for Chromium, "sandbox" for what grades a class, or nothing.
+        needs: "browser" for Chromium, "sandbox" for what grades a class, "cluster" for that with
+            Dask and PostgreSQL, or nothing.
     """
 
     name: str
@@ -125,6 +126,15 @@ STAGES = (
         needs="browser",
     ),
 )
+# What takes long, for `make test-class` alone.
+ON_REQUEST = (
+    Stage(
+        "whole-class",
+        ((*PYTEST, *BY_FILE, "tests/whole_class"),),
+        {**ONE_THREAD, **EVERY_TEST},
+        needs="cluster",
+    ),
+)
 
 
 def run_command(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
@@ -159,9 +169,16 @@ def why_no_sandbox(environ: Mapping[str, str]) -> str | None:
     return f"The stage class is left out.\n{why}" if why else None
 
 
+def why_no_cluster(environ: Mapping[str, str]) -> str | None:
+    """Look for what grades a whole class in every way, and get what is not here."""
+    ci = in_ci(environ)
+    why = (sandbox.why_not() and sandbox.fetch(ci)) or (cluster.why_not() and cluster.fetch(ci))
+    return f"The stage whole-class is left out.\n{why}" if why else None
+
+
 def what_is_missing(stages: Sequence[Stage], environ: Mapping[str, str]) -> dict[str, str]:
     """Return what some stages need and cannot have here, each with the reason in words."""
-    look = {"browser": why_no_browser, "sandbox": why_no_sandbox}
+    look = {"browser": why_no_browser, "sandbox": why_no_sandbox, "cluster": why_no_cluster}
     needed = dict.fromkeys(stage.needs for stage in stages if stage.needs)
     found = {need: look[need](environ) for need in needed}
     return {need: why for need, why in found.items() if why is not None}
@@ -200,15 +217,17 @@ def summary(outcomes: Sequence[Outcome], note: str | None = None) -> str:
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
     """Run the command line; return the exit status."""
-    names = [stage.name for stage in STAGES]
+    names = [stage.name for stage in (*STAGES, *ON_REQUEST)]
     parser = argparse.ArgumentParser(prog="python -m tools.run_tests", description=__doc__)
-    parser.add_argument("stages", nargs="*", help=f"of {', '.join(names)}; all when left out")
+    parser.add_argument(
+        "stages", nargs="*", help=f"of {', '.join(names)}; when left out, all but the last"
+    )
     parser.add_argument("--all", action="store_true", help="also the tests marked weekly")
     options = parser.parse_args(arguments)
     wanted = options.stages
     if unknown := sorted(set(wanted) - set(names)):
         parser.error(f"unknown stage {', '.join(unknown)}; expected some of {', '.join(names)}")
-    chosen = [stage for stage in STAGES if not wanted or stage.name in wanted]
+    chosen = [stage for stage in (*STAGES, *ON_REQUEST) if stage.name in wanted] or [*STAGES]
     try:
         missing = what_is_missing(chosen, environ)
     except ValueError as error:

@@ -8,7 +8,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tools.chromium import apt_get, succeeds
+from tools.chromium import apt_get, as_root, succeeds
+
+# Where user namespaces are off: on Ubuntu, and on older Debian.
+NAMESPACES = (
+    "kernel.apparmor_restrict_unprivileged_userns=0",
+    "kernel.unprivileged_userns_clone=1",
+)
 
 TRY_IT = (
     "import sys\n"
@@ -25,8 +31,12 @@ def why_not() -> str:
 
 
 def fetch(ci: bool) -> str:
-    """Get bubblewrap from Debian's packages, if that may be; return why there is none, or ""."""
-    commands = apt_get(["bubblewrap"], ci)
-    if commands:
-        all(map(succeeds, commands))
+    """Get bubblewrap from Debian's packages, if that may be; return why there is none, or "".
+
+    In CI, whose machines are thrown away, user namespaces are switched on too.
+    """
+    all(map(succeeds, apt_get(["bubblewrap"], ci)))
+    if ci and why_not():
+        for setting in NAMESPACES:
+            succeeds([*as_root(ci), "sysctl", "--write", setting])
     return why_not()

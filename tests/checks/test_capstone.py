@@ -32,6 +32,7 @@ from transformer_ref.checks.capstone import (
     should_train,
     write_ablation,
 )
+from transformer_ref.checks.capstone.class_table import says_what_ships_says
 from transformer_ref.checks.capstone.predictions import (
     read_gold,
     read_predictions,
@@ -39,6 +40,7 @@ from transformer_ref.checks.capstone.predictions import (
 )
 from transformer_ref.checks.capstone.reading import HandedInError
 from transformer_ref.data import PHONEMES, load_cmudict
+from transformer_ref.g2p import load_g2p
 from transformer_ref.metrics import phoneme_error_rate, word_error_rate
 
 GOLD = [
@@ -614,3 +616,16 @@ def test_the_command_runs_as_the_guide_has_it(submitted: Path, gold_file: Path) 
     )
     assert not done.stderr
     assert len(table(done.stdout)) == 7
+
+
+def test_the_answers_of_the_model_that_ships_are_recognised() -> None:
+    words = [word for word, _ in load_cmudict("test")][::50]
+    said = dict(zip(words, load_g2p().pronounce_all(words), strict=True))
+    gold = [entry for entry in load_cmudict("test") if entry[0] in said]
+    one_word_changed = said | {words[0]: ["AA"]}
+    one_in_ten_changed = said | {word: ["AA"] for word in words[::10]}
+    right = {word: variants[0] for word, variants in gold}
+    for what, copied in ((said, 1), (one_word_changed, 1), (one_in_ten_changed, 0), (right, 0)):
+        assert says_what_ships_says(score_predictions(what, gold).answers) == bool(copied)
+    few = score_predictions(said, gold[:100])
+    assert not says_what_ships_says(few.answers)

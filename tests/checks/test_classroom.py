@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -18,8 +19,11 @@ import psutil
 import pytest
 
 from transformer_ref.checks.classroom import judge, sandbox
+from transformer_ref.checks.classroom.__main__ import open_pool
 from transformer_ref.checks.classroom.judge import Cell, Graded, grade_notebook
+from transformer_ref.checks.classroom.results import key_of, make_result_of
 from transformer_ref.checks.classroom.sandbox import NoSandbox, SandboxError, find_sandbox
+from transformer_ref.checks.classroom.submission import files_beside
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -281,3 +285,24 @@ def test_an_ordinary_user_can_grade() -> None:
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0 or "Permission denied" in done.stderr, done.stderr
+
+
+def test_without_dask_a_scheduler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    said = pytest.raises(SystemExit, match=r"pip install -e '\.\[cluster\]'")
+    with said, open_pool(1, "tcp://127.0.0.1:8786"):
+        pass
+
+
+def test_a_machine_with_other_versions_makes_no_result() -> None:
+    cells = [Cell(RIGHT), CHECKS[1]]
+    key = key_of(cells, {}, NoSandbox())
+    assert make_result_of(key, cells, {}, NoSandbox())["cells"][-1]["value"] == "1.0"
+    with pytest.raises(RuntimeError, match="another version of the course"):
+        make_result_of("0" * 64, cells, {}, NoSandbox())
+
+
+def test_what_the_exchange_puts_beside_a_notebook_is_no_work(tmp_path: Path) -> None:
+    for name in ("attention.ipynb", "timestamp.txt", "submission_secret.txt", "predictions.csv"):
+        (tmp_path / name).write_text("")
+    assert [*files_beside(tmp_path)] == ["predictions.csv"]

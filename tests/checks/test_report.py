@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from transformer_ref.checks import report
+from transformer_ref.checks import grade, reliability, report
 from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.engine.isolation import run_answer
 from transformer_ref.checks.engine.verdict import judge
@@ -57,6 +57,15 @@ def test_there_is_enough_to_measure_on(task, material):
     assert not missing
 
 
+def test_a_right_answer_passes_where_two_cases_have_the_same_sizes_by_chance():
+    """With this seed the first two do, and the tenth repeats the second."""
+    exam = make_exam("attention.split_heads", 1286)
+    assert exam.cases[0].name[4:] == exam.cases[1].name[4:]
+    assert exam.cases[9].same_as == exam.cases[1].name
+    for answer in report.load_material("attention", MATERIAL).CORRECT[exam.task.key]:
+        assert grade(exam.task.key, answer, 1286).score == 1.0
+
+
 @pytest.mark.weekly
 def test_right_answers_pass_with_any_seed(task, material):
     """An answer gets the cases of all seeds in one process; to make one takes as long as a seed."""
@@ -68,3 +77,22 @@ def test_right_answers_pass_with_any_seed(task, material):
         for exam in exams:
             result = judge(exam, list(islice(rest, len(exam.cases))), how, 40.0)
             assert result.score == 1.0, (answer, result.message)
+
+
+def test_flakes_are_counted_with_every_seed():
+    """The wrong answer is no material: it stands here for one that is rejected now and then."""
+    task = all_tasks()["attention.split_heads"]
+    right = report.load_material("attention", MATERIAL).CORRECT[task.key][0]
+    wrong = task.wrong(task.misconceptions[0], 0)
+    found = reliability.count_flakes(task.key, [right, wrong], range(5))
+    assert found.runs == 5
+    assert len(found.details) == 2
+    assert "seed 1" in found.details[0]
+
+
+def test_credit_compares_two_mistakes_with_each_of_them():
+    found = reliability.compare_credit("attention.merge_heads")
+    assert found.mended > 0
+    table = reliability.as_tables([], [found], [reliability.Cost("attention", 5.0, 3 << 20)])
+    assert f"| attention.merge_heads | {len(found.details)} of {found.mended} |" in table
+    assert "| attention | 5.0 | 3 |" in table

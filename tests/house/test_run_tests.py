@@ -7,7 +7,7 @@ from pathlib import Path
 import coverage
 import pytest
 
-from tools import chromium, run_tests, sandbox
+from tools import chromium, cluster, run_tests, sandbox
 from tools.run_tests import Stage
 
 REAL_STAGES = run_tests.STAGES
@@ -101,6 +101,46 @@ def test_without_a_sandbox_its_stage_is_left_out_and_in_ci_all_fails(
     assert "=== good ===" not in capfd.readouterr().out
     monkeypatch.setattr(sandbox, "fetch", lambda ci: "")
     assert run_tests.main([], {"CI": "true"}) == 0
+
+
+def test_what_is_run_on_request_gets_what_it_needs_and_is_in_no_other_run(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asked = (Stage("whole-class", (PASSES,), needs="cluster"),)
+    monkeypatch.setattr(run_tests, "STAGES", (Stage("good", (PASSES,)),))
+    monkeypatch.setattr(run_tests, "ON_REQUEST", asked)
+    monkeypatch.setattr(sandbox, "why_not", lambda: "")
+    monkeypatch.setattr(cluster, "why_not", lambda: pytest.fail("must not look"))
+    assert run_tests.main([], {}) == 0
+    assert words(capfd.readouterr().out) == {"good": "passed", "all": ""}
+    monkeypatch.setattr(cluster, "why_not", lambda: "no Dask")
+    monkeypatch.setattr(cluster, "fetch", lambda ci: "")
+    assert run_tests.main(["whole-class"], {"CI": "true"}) == 0
+    assert words(capfd.readouterr().out) == {"whole-class": "passed", "all": ""}
+    monkeypatch.setattr(cluster, "fetch", lambda ci: "apt-get install postgresql")
+    assert run_tests.main(["whole-class"], {}) == 0
+    shown = capfd.readouterr().out
+    assert words(shown)["whole-class"] == "left out"
+    assert "apt-get install postgresql" in shown.split("=== summary ===")[1]
+    assert run_tests.main(["whole-class"], {"CI": "true"}) == 1
+
+
+def test_in_ci_user_namespaces_are_switched_on_where_they_are_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[str] = []
+    monkeypatch.setattr(sandbox, "succeeds", lambda command: ran.append(" ".join(command)))
+    monkeypatch.setattr(sandbox, "apt_get", lambda *_: [])
+    monkeypatch.setattr(sandbox, "why_not", lambda: "no user namespaces")
+    assert sandbox.fetch(ci=False) == "no user namespaces"
+    assert not ran
+    assert sandbox.fetch(ci=True) == "no user namespaces"
+    assert any("apparmor_restrict_unprivileged_userns=0" in command for command in ran)
+
+
+def test_the_extras_of_a_whole_class_are_those_of_the_project() -> None:
+    names = [each.partition("[")[0].partition(">")[0] for each in cluster.requirements()]
+    assert names == list(cluster.EXTRAS.values())
 
 
 def test_in_ci_a_browser_that_cannot_be_had_fails_at_once(

@@ -16,7 +16,17 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import __main__ as command
-from benchmarks import attention, decoding, gpu, models, report, scaling, skip_gram, training
+from benchmarks import (
+    attention,
+    decoding,
+    gpu,
+    grading,
+    models,
+    report,
+    scaling,
+    skip_gram,
+    training,
+)
 from benchmarks.cases import CASES, GPU, Case
 from benchmarks.memory import peak_bytes
 from benchmarks.rows import Asked, Row, Setting, measured, not_measured
@@ -44,6 +54,10 @@ SMALL: dict[str, Callable[[Setting], Any]] = {
         d_model=4,
         epochs=1,
         queries=5,
+    ),
+    # Neither needs a course: what a class costs is no question of a test.
+    "grading": partial(
+        grading.against_nbgrader, make=lambda *_: None, commands=(("-c", ""), ("-c", ""))
     ),
     "throughput": partial(
         scaling.throughput, config=TINY, lengths=(4, 8, 16, 32), batches=(1, 2, 4), length=4
@@ -376,3 +390,18 @@ def test_overlap_is_the_share_of_common_neighbours() -> None:
     # Of word 0 the nearest are 1 and 2, then 1 and 4; of word 1 they are 0 and 2, then 0 and 4.
     assert skip_gram.overlap(one, other, queries=2, k=2) == 0.5
     assert skip_gram.overlap(one, other, queries=1, k=1) == 1.0
+
+
+def test_no_two_of_the_class_that_is_graded_hand_in_the_same() -> None:
+    import nbformat
+
+    path = grading.ROOT / "exercises" / grading.SLUG / f"{grading.SLUG}.ipynb"
+    released = nbformat.read(path, as_version=4)
+    texts = []
+    for number in range(12):
+        cells = grading.hand_in(released, number).cells
+        texts.append("".join(cell.source for cell in cells if cell.id.endswith("-solution")))
+    right = texts[0]
+    assert "NotImplementedError" not in right
+    assert all((text == right) == (number % 3 == 0) for number, text in enumerate(texts))
+    assert len(set(texts)) >= 6

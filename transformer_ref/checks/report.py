@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from transformer_ref.checks import grade
+from transformer_ref.checks import grade, reliability
 from transformer_ref.checks.registry import SLUGS
 
 MATERIAL = Path("tests") / "checks" / "material"
@@ -175,6 +175,41 @@ def as_table(figures: list[Figures]) -> str:
     return "\n".join(rows)
 
 
+def add_reliability(parser: argparse.ArgumentParser) -> None:
+    """Add the options for what :mod:`transformer_ref.checks.reliability` measures."""
+    parser.add_argument(
+        "--flakes",
+        type=int,
+        default=0,
+        metavar="N",
+        help="instead: grade right answers with N seeds a task",
+    )
+    parser.add_argument(
+        "--credit",
+        action="store_true",
+        help="instead: whether points fall where one of two mistakes is mended",
+    )
+    parser.add_argument(
+        "--costs",
+        action="store_true",
+        help="instead: seconds and memory for a submission, in the sandbox",
+    )
+
+
+def report_reliability(options: argparse.Namespace) -> int:
+    """Print what these options ask for; 1 if there is a flake, or credit that falls."""
+    slugs = options.slug or SLUGS
+    seeds = range(options.first_seed, options.first_seed + options.flakes)
+    answers = {slug: load_material(slug).CORRECT for slug in slugs}
+    tasks = {task: answers[slug][task] for slug in slugs for task in answers[slug]}
+    flakes = [reliability.count_flakes(task, tasks[task], seeds) for task in tasks if seeds]
+    credit = [reliability.compare_credit(task) for task in tasks if options.credit]
+    costs = [reliability.measure_cost(slug, Path("solutions")) for slug in slugs if options.costs]
+    print(reliability.as_tables(flakes, credit, costs))
+    wrong = [*(each.details for each in flakes), *(each.details for each in credit)]
+    return 1 if any(wrong) else 0
+
+
 def main() -> int:
     """Print the report.
 
@@ -190,8 +225,11 @@ def main() -> int:
         choices=SLUGS,
         help="measure this assignment only; may be repeated",
     )
+    add_reliability(parser)
     options = parser.parse_args()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
+    if options.flakes or options.credit or options.costs:
+        return report_reliability(options)
     figures = [each for slug in options.slug or SLUGS for each in measure(slug, seeds)]
     print(as_table(figures))
     for each in figures:

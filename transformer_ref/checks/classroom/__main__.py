@@ -1,7 +1,7 @@
 """Grade a class: ``python -m transformer_ref.checks.classroom attention``.
 
-Everybody's work is rebuilt from the release, executed in sandboxes on all cores, and kept in a
-file of its own; then nbgrader, alone, writes the gradebook.
+Everybody's work is rebuilt from the release, executed in sandboxes on all cores or on a cluster,
+and kept in a file of its own; then nbgrader, alone, writes the gradebook.
 A run that was stopped goes on where it was: what has a result, and what nbgrader has, stays.
 """
 
@@ -14,10 +14,12 @@ import multiprocessing
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -31,9 +33,10 @@ from transformer_ref.checks.classroom.results import (
     keep_result,
     key_of,
     load_result,
-    make_result,
+    make_result_of,
 )
 from transformer_ref.checks.classroom.sandbox import (
+    Bubblewrap,
     NoSandbox,
     Sandbox,
     SandboxError,
@@ -136,32 +139,30 @@ class Classroom:
                 cell.source = sources.get(marks.get("grade_id"), cell.source)
         return notebook
 
-    def grade(self, rows: Sequence[Row], jobs: int) -> None:
-        """Make the results that are not there yet, on several cores."""
-        waiting: dict[Future[Graded], list[Row]] = {}
-        started: dict[str, Future[Graded]] = {}
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-            for row in rows:
-                place = self.rebuilt / row.student / self.slug
-                write_submission(row.submission, self.slug, row.folder, place)
-                cells, files = code_cells(row.submission.notebook), files_beside(place)
-                row.key = key_of(cells, files, self.sandbox)
-                row.graded = load_result(self.results, row.key)
-                if row.graded is None:  # two with the same work share a result
-                    if row.key not in started:
-                        job = pool.submit(make_result, cells, files, self.sandbox)
-                        started[row.key] = job
-                    waiting.setdefault(started[row.key], []).append(row)
-            for job in tqdm(as_completed(waiting), total=len(waiting), unit="result"):
-                self._keep(job, waiting[job])
+    def grade(self, rows: Sequence[Row], pool: Executor) -> None:
+        """Make the results that are not there yet, in several processes."""
+        waiting: dict[Future[dict[str, Any]], list[Row]] = {}
+        started: dict[str, Future[dict[str, Any]]] = {}
+        for row in rows:
+            place = self.rebuilt / row.student / self.slug
+            write_submission(row.submission, self.slug, row.folder, place)
+            cells, files = code_cells(row.submission.notebook), files_beside(place)
+            row.key = key_of(cells, files, self.sandbox)
+            row.graded = load_result(self.results, row.key)
+            if row.graded is None:  # two with the same work share a result
+                if row.key not in started:
+                    job = pool.submit(make_result_of, row.key, cells, files, self.sandbox)
+                    started[row.key] = job
+                waiting.setdefault(started[row.key], []).append(row)
+        for job in tqdm(as_completed(waiting), total=len(waiting), unit="result"):
+            self._keep(job, waiting[job])
 
-    def _keep(self, job: Future[Graded], rows: Sequence[Row]) -> None:
+    def _keep(self, job: Future[dict[str, Any]], rows: Sequence[Row]) -> None:
         try:
-            graded = job.result()
+            graded = Graded.from_plain(job.result())
         except Exception as error:
             for row in rows:
-                row.problem = f"Not graded: {error}."
+                row.problem = f"Not graded: {str(error) or type(error).__name__}."
             return
         keep_result(self.results, rows[0].key, graded)
         for row in rows:
@@ -169,7 +170,9 @@ class Classroom:
 
     def write(self, rows: Sequence[Row]) -> None:
         """Let nbgrader write the gradebook, for those whose result it does not have."""
-        new = [row for row in rows if row.graded is not None and not self._is_written(row)]
+        with Gradebook(self.course.db_url, self.course.course_id) as gradebook:
+            ready = [row for row in rows if row.graded is not None]
+            new = [row for row in ready if not self._is_written(gradebook, row)]
         if new:
             others = [row.student for row in rows if row not in new]
             others += self.strangers
@@ -201,11 +204,51 @@ class Classroom:
     def _mark(self, row: Row) -> Path:
         return self.rebuilt / row.student / f"{self.slug}.written"
 
-    def _is_written(self, row: Row) -> bool:
+    def _is_written(self, gradebook: Gradebook, row: Row) -> bool:
+        try:
+            gradebook.find_submission(self.slug, row.student)
+        except MissingEntry:  # perhaps it is another gradebook than last time
+            return False
         mark = self._mark(row)
         return (
             mark.exists() and mark.read_text("utf-8") == row.key and self._autograded(row).exists()
         )
+
+
+@contextmanager
+def open_pool(jobs: int, scheduler: str = "") -> Iterator[Executor]:
+    """Start what grades several submissions at once: processes here, or those of a cluster.
+
+    Args:
+        jobs: how many processes.
+        scheduler: address of a Dask scheduler, whose workers are taken instead.
+
+    Yields:
+        the pool.
+
+    Raises:
+        SystemExit: if Dask is not installed, or no scheduler answers.
+    """
+    if not scheduler:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+            yield pool
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise SystemExit(
+            "--scheduler needs Dask, which comes with an extra: pip install -e '.[cluster]'"
+        ) from error
+    try:
+        client = Client(scheduler)
+    except (OSError, ValueError) as error:
+        raise SystemExit(
+            f"--scheduler: no Dask scheduler answers at {scheduler}: {error}"
+        ) from error
+    with client, client.get_executor(pure=False) as pool:
+        print(f"{len(client.nthreads())} workers at {scheduler}", file=sys.stderr)
+        yield pool
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -238,6 +281,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("assignment", help="like attention")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="graded at once")
     parser.add_argument(
+        "--scheduler",
+        default="",
+        metavar="ADDRESS",
+        help="grade on the workers of this Dask scheduler, like tcp://10.0.0.1:8786",
+    )
+    parser.add_argument(
         "--unsafe-no-sandbox",
         action="store_true",
         help="execute student code with all rights that you have",
@@ -246,20 +295,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.unsafe_no_sandbox:
         print("WITHOUT A SANDBOX: student code is executed with your rights.", file=sys.stderr)
     try:
-        sandbox = NoSandbox() if options.unsafe_no_sandbox else find_sandbox()
+        sandbox = _sandbox(options)
     except SandboxError as error:
         parser.exit(2, f"{error}\n")
     app = NbGrader()
     app.initialize([])
     classroom = Classroom(options.assignment, sandbox, CourseDirectory(parent=app))
     rows = classroom.rows()
-    classroom.grade(rows, max(1, options.jobs))
+    with open_pool(max(1, options.jobs), options.scheduler) as pool:
+        classroom.grade(rows, pool)
     classroom.write(rows)
     write_text(classroom.results / f"{options.assignment}.csv", table_as_csv(rows))
     print(table(rows))
     for name in classroom.strangers:
         print(f"{name} handed in and is not in the roster: not graded.")
     return 0 if all(row.graded for row in rows) else 1
+
+
+def _sandbox(options: argparse.Namespace) -> Sandbox:
+    """Choose the sandbox; on a cluster each worker looks for its own."""
+    if options.unsafe_no_sandbox:
+        return NoSandbox()
+    return Bubblewrap() if options.scheduler else find_sandbox()
 
 
 if __name__ == "__main__":

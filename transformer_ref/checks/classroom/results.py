@@ -6,18 +6,23 @@ import hashlib
 import json
 import platform
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from transformer_ref.checks.classroom.judge import Cell, Graded, grade_notebook
-from transformer_ref.checks.classroom.sandbox import PACKAGE, Sandbox
+from transformer_ref.checks.classroom.sandbox import PACKAGE, Bubblewrap, Sandbox, find_sandbox
 from transformer_ref.checks.engine.limits import time_limit
 from transformer_ref.files import write_json
+
+# A check has the folder and the output of its process to itself; a worker may have many threads.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def key_of(cells: Sequence[Cell], files: Mapping[str, bytes], sandbox: Sandbox) -> str:
@@ -69,6 +74,41 @@ def make_result(cells: Sequence[Cell], files: Mapping[str, bytes], sandbox: Sand
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
         return grade_notebook(cells, Path(name), sandbox)
+
+
+def make_result_of(
+    key: str, cells: Sequence[Cell], files: Mapping[str, bytes], sandbox: Sandbox
+) -> dict[str, Any]:
+    """Grade a submission on whatever machine this is, if it would have given the same name.
+
+    Args:
+        key: the name of the result.
+        cells: of the notebook.
+        files: what was handed in beside it.
+        sandbox: where student code is executed.
+
+    Returns:
+        what came of it, as plain data.
+
+    Raises:
+        RuntimeError: if this machine has other versions than the one that named the result, or no
+            sandbox.
+    """
+    if key_of(cells, files, sandbox) != key:
+        raise RuntimeError(
+            f"{platform.node()} has another version of the course, of Python, torch, numpy or "
+            "IPython, or another time limit: received another name for the result, expected the "
+            "same. Install the same versions there, and start its worker again"
+        )
+    _look_for(sandbox)
+    with _ONE_AT_A_TIME:
+        return make_result(cells, files, sandbox).as_plain()
+
+
+@cache
+def _look_for(sandbox: Sandbox) -> None:
+    if isinstance(sandbox, Bubblewrap):
+        find_sandbox()  # or say what to install
 
 
 @cache

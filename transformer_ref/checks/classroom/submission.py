@@ -22,7 +22,8 @@ from transformer_ref.checks.classroom.judge import Cell
 from transformer_ref.checks.engine.limits import SUBMISSION_NOTEBOOK_BYTES
 from transformer_ref.files import write_text
 
-TIMESTAMP = "timestamp.txt"  # nbgrader's, by which it knows what came late
+# nbgrader's own: by one it knows what came late, by the other whose feedback it is.
+TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
 
 
 class UnreadableError(ValueError):
@@ -144,7 +145,7 @@ def files_beside(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in _files(folder)
-        if path.suffix != ".ipynb" and path.name != TIMESTAMP
+        if path.suffix != ".ipynb" and path.name not in (TIMESTAMP, SECRET)
     }
 
 

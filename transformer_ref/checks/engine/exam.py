@@ -150,9 +150,20 @@ def make_exam(key: str, seed: int, with_cuda: bool = False) -> Exam:
 def _numbered(cases: list[Case]) -> list[Case]:
     """Number the cases, so that no two have one name, and keep what they say of each other."""
     names = [f"[{number}] {case.name}" for number, case in enumerate(cases, start=1)]
-    # Backwards, so that of two cases of one name the first is meant.
-    renamed = {case.name: name for case, name in zip(cases[::-1], names[::-1], strict=True)}
     return [
-        replace(case, name=name, same_as=renamed[case.same_as] if case.same_as else None)
+        replace(case, name=name, same_as=names[_repeated(case, cases)] if case.same_as else None)
         for case, name in zip(cases, names, strict=True)
     ]
+
+
+def _repeated(case: Case, cases: list[Case]) -> int:
+    """Find the case that another one repeats.
+
+    Sizes are drawn, so two cases may have one name; meant is the one whose arguments it shares.
+    """
+
+    def shared(number: int) -> int:
+        theirs = cases[number].arguments.items()
+        return sum(value is case.arguments.get(name) for name, value in theirs)
+
+    return max((n for n, each in enumerate(cases) if each.name == case.same_as), key=shared)
