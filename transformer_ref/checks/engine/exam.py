@@ -7,6 +7,7 @@ which an answer runs, loses them before it does anything else.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -66,7 +67,7 @@ class Exam:
         """
         known = (f"otherwise: {key}", 0, number)
         if known not in self._wrong:
-            with _undisturbed():
+            with _undisturbed(), warnings.catch_warnings(action="ignore"):
                 try:
                     self._wrong[known] = self._ask(ours() if made else ours, case)
                 except Exception as error:  # a question that cannot even be put

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +14,12 @@ from transformer_ref.checks.task import SAID, Case
 Asked = tuple[str, Case]
 
 
-def other_questions(case: Case) -> Iterator[Asked]:
+def other_questions(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterator[Asked]:
     """Go through the questions to which an answer may be the right one.
 
     Args:
         case: the question that was put.
+        axes: names of the axes by argument, as the contract has them.
 
     Yields:
         what was taken for what, to stand behind "right if", and the other question. What it is
@@ -28,7 +29,7 @@ def other_questions(case: Case) -> Iterator[Asked]:
     for name, value in case.arguments.items():
         if isinstance(value, dict) and SAID in value:
             continue
-        for text, other in _others(f"`{name}`", value):
+        for text, other in _others(f"`{name}`", value, axes.get(name, ())):
             yield text, replace(case, arguments={**case.arguments, name: other})
         if value is not None and name == "mask":
             rest = {each: other for each, other in case.arguments.items() if each != name}
@@ -63,12 +64,12 @@ def _same_kind(one: Any, other: Any) -> bool:
     return type(one) is type(other) is int
 
 
-def _others(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _others(name: str, value: Any, axes: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """Other values for an argument."""
     if value is None:
         return
     if isinstance(value, np.ndarray):
-        yield from _other_arrays(name, value)
+        yield from _other_arrays(name, value, axes)
     elif isinstance(value, bool):
         for other in (True, False):
             yield f"`{other}` stands in the place of {name}", other
@@ -119,16 +120,12 @@ def _other_texts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield f"{name} is turned to small letters", kind(each.lower() for each in value)
 
 
-def _other_arrays(name: str, value: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+def _other_arrays(
+    name: str, value: np.ndarray, axes: tuple[str, ...]
+) -> Iterator[tuple[str, np.ndarray]]:
     if value.dtype.kind == "b":
         yield f"in {name} True and False are exchanged", ~value
         yield f"{name} hides nothing", np.ones_like(value)
-        if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
-            yield f"{name} is transposed", np.ascontiguousarray(value.swapaxes(-1, -2))
-        for axis in range(value.ndim):
-            if value.shape[axis] > 1:
-                first = np.repeat(value.take([0], axis), value.shape[axis], axis)
-                yield f"the first of {name} along axis {axis} serves for all", first
     if value.dtype.kind == "f":
         yield f"{name} is left out, or 0", np.zeros_like(value)
         yield f"{name} has the other sign", -value
@@ -136,14 +133,19 @@ def _other_arrays(name: str, value: np.ndarray) -> Iterator[tuple[str, np.ndarra
         yield f"{name} is halved", value / 2
         yield f"{name} is 1 everywhere", np.ones_like(value)
         size = value.shape[-1] ** 0.5 if value.ndim else 1.0
-        yield f"{name} is divided by the root of its last size", (value / size).astype(value.dtype)
+        text = f"{name} is divided by the root of its last size"
+        yield text, (value / size).astype(value.dtype)
     if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
         yield f"{name} is transposed", np.ascontiguousarray(value.swapaxes(-1, -2))
-    for axis in range(value.ndim):
-        if value.shape[axis] > 1:
-            yield f"{name} is reversed along axis {axis}", np.flip(value, axis).copy()
-            yield f"{name} is moved on by one along axis {axis}", np.roll(value, 1, axis)
-            yield f"{name} is moved back by one along axis {axis}", np.roll(value, -1, axis)
+    for axis, size in enumerate(value.shape):
+        if size == 1:
+            continue
+        along = f"along {axes[axis] if len(axes) == value.ndim else f'axis {axis}'}"
+        first = np.repeat(value.take([0], axis), size, axis)
+        yield f"the first of {name} {along} serves for all", first
+        yield f"{name} is reversed {along}", np.flip(value, axis).copy()
+        yield f"{name} is moved on by one {along}", np.roll(value, 1, axis)
+        yield f"{name} is moved back by one {along}", np.roll(value, -1, axis)
 
 
 def _settings(name: str, value: Any) -> Iterator[tuple[str, Any]]:

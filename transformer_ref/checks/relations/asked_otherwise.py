@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ import numpy as np
 from transformer_ref.checks.engine.comparing import MATCH_SLACK, same
 from transformer_ref.checks.engine.exam import Exam
 from transformer_ref.checks.relations.arguments import other_questions
-from transformer_ref.checks.relations.evidence import ENOUGH, Relation, pairs_of
+from transformer_ref.checks.relations.evidence import ENOUGH, Relation, axes_in, pairs_of
 from transformer_ref.checks.relations.mutants import mutants_of
 from transformer_ref.checks.task import Case, Outcome, ProbeTask
+
+# Of one case; more come only of modules with many weights.
+MOST_QUESTIONS = 80
 
 
 def right_for_another(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
@@ -78,12 +82,16 @@ class _Search:
         first = self.failing[0]
         for text, _ in self.questions[first]:
             if all(self._agrees_for(text, number) for number in self.numbers):
-                return Relation("other-question", f"your results would be right if {text}")
+                return Relation("other-question", f"your results are right for other arguments: {text}")
         return None
 
     @cached_property
     def questions(self) -> dict[int, list[tuple[str, Case]]]:
-        return {number: list(other_questions(self.exam.cases[number])) for number in self.numbers}
+        return {number: self._questions_of(self.exam.cases[number]) for number in self.numbers}
+
+    def _questions_of(self, case: Case) -> list[tuple[str, Case]]:
+        axes = axes_in(self.exam.task.contract)
+        return list(islice(other_questions(case, axes), MOST_QUESTIONS))
 
     def _agrees_for(self, text: str, number: int) -> bool:
         case = next((case for said, case in self.questions[number] if said == text), None)

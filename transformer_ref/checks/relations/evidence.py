@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_ref.checks.engine import wire_format
 from transformer_ref.checks.engine.comparing import MATCH_SLACK, Tolerance, same
 from transformer_ref.checks.engine.exam import Exam
 from transformer_ref.checks.task import Case, Outcome
@@ -23,6 +24,8 @@ MOST_NUMBERS = 20_000
 DIGITS_COUNT = 4
 # So much has to agree before a relation is no coincidence.
 ENOUGH = 8
+# A pair that weighs so much is no coincidence by itself.
+MANY = 24
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,12 @@ class Pair:
             return DIGITS_COUNT
         if self.kind == "b":
             return int(self.wrong.sum())
-        numbers = self.received[self.wrong].tolist() + self.expected[self.wrong].tolist()
+        # The first ones are enough to tell many from few.
+        numbers = [
+            number
+            for each in (self.received, self.expected)
+            for number in each[self.wrong][: 2 * MANY].tolist()
+        ]
         different = len({f"{each:.6g}" for each in numbers}) // 2
         return different * (DIGITS_COUNT if self.kind == "f" else 1)
 
@@ -115,6 +123,8 @@ def in_common(looks: Iterable[Look], pairs: Sequence[Pair], enough: int = ENOUGH
     """
     if not pairs or sum(pair.weight for pair in pairs) < enough:
         return []
+    # What does not hold shows soonest in a small array.
+    pairs = sorted(pairs, key=lambda pair: np.size(pair.expected) if pair.kind else 0)
     found = []
     for look in looks:
         common = list(dict.fromkeys(look(pairs[0])))
@@ -148,12 +158,16 @@ def pairs_of(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> dict[st
         tolerance = exam.task.tolerances[case.dtype]
         for name in exam.task.returns:
             received, right = outcome.values.get(name), expected.values[name]
-            if same(received, right, tolerance):
+            if same(received, right, tolerance) or not _of_form(exam, received):
                 continue
             pair = _pair(number, case, f"`{name}`", received, right, tolerance, sizes)
             if pair is not None:
                 found.setdefault(name, []).append(_with_axes(pair, axes, name))
     return found
+
+
+def _of_form(exam: Exam, received: Any) -> bool:
+    return exam.task.form is None or wire_format.misfit(received, exam.task.form) is None
 
 
 def _pair(

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from transformer_ref.checks.authoring.cases import UNSTEADY
+from transformer_ref.checks.engine.comparing import same
 from transformer_ref.checks.engine.exam import Exam, read_all
 from transformer_ref.checks.engine.faults import fault_of_result
 from transformer_ref.checks.relations import errors, lists, numbers, shapes, values
@@ -47,6 +49,22 @@ def find_relation(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Re
             continue
         if found is not None:
             return found
+    return None
+
+
+def _of_steadiness(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
+    """Say so if the same question got two answers."""
+    numbers = {case.name: number for number, case in enumerate(exam.cases)}
+    for number, case in enumerate(exam.cases):
+        if case.same_as is None or case.same_because != UNSTEADY:
+            continue
+        one, other = outcomes[number], outcomes[numbers[case.same_as]]
+        tolerance = exam.task.tolerances[case.dtype]
+        if not one.fault and not other.fault and not all(
+            same(one.values.get(name), other.values.get(name), tolerance) for name in other.values
+        ):
+            said = "the same call gives another result the second time: something is drawn at random"
+            return Relation("unsteady", f"{said}, or kept from call to call")
     return None
 
 
@@ -153,6 +171,7 @@ def _of_laws(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relatio
 # The kinds of relations, the most specific first.
 KINDS: tuple[Search, ...] = (
     _of_errors,
+    _of_steadiness,
     _of_gradients,
     _of_results(STRONG),
     right_for_another,

@@ -120,5 +120,3 @@ def _of_step(exam: Exam, outcomes: list[Outcome], number: int) -> Iterator[Relat
     if len(wrong) < len(names):
         said = " and ".join(f"`{name}`" for name in wrong)
         yield Relation("step", f"only {said} is wrong after the call, and the other ones are right")
-    yield Relation("step", "the parameters are changed in a wrong direction: the gradient is wrong, "
-                   "such as that of another loss, or one that is left from before")

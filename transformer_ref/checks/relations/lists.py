@@ -100,16 +100,13 @@ def repeated(pair: Pair) -> Iterator[Relation]:
         each for each, _ in groupby(right)
     ]:
         yield Relation("repeated", f"in {name} an entry comes again where it should stand once")
-    if mine == list(dict.fromkeys(map(_hashable, right))) and len(mine) < len(right):
+    once = list({repr(each): each for each in right}.values())
+    if mine == once and len(mine) < len(right):
         yield Relation("once-each", f"{name} has each entry once, though it may come again")
     if [each for place, each in enumerate(mine) if place % 2] == right or mine[::2] == right:
         yield Relation("repeated", f"{name} is the right one with an entry put between any two")
     if mine == right[::2] or mine == right[1::2]:
         yield Relation("skipped", f"{name} has only every other entry")
-
-
-def _hashable(entry: Any) -> Any:
-    return entry if not isinstance(entry, list | dict) else repr(entry)
 
 
 def subsequence(pair: Pair) -> Iterator[Relation]:
@@ -151,12 +148,6 @@ def entries(pair: Pair) -> Iterator[Relation]:
     if all(type(one) is type(other) is tuple for one, other in whole):
         if all(one == other[::-1] for one, other in whole):
             yield Relation("entries-reversed", f"in each entry of {name} the parts are exchanged")
-        for place in range(max(len(other) for _, other in whole)):
-            rest = [(one[:place] + one[place + 1 :], other[:place] + other[place + 1 :])
-                    for one, other in whole]
-            if all(one == other for one, other in rest):
-                said = f"in {name} only part {place} of the entries is wrong"
-                yield Relation("part-of-entries", said)
     wrong = [place for place, (one, other) in enumerate(whole) if one != other]
     if len(whole) > 2:
         if wrong == [0]:
@@ -171,6 +162,20 @@ def entries(pair: Pair) -> Iterator[Relation]:
         if all(_counted(one) == _counted(other) for one, other in whole):
             said = f"in the entries of {name} the right parts stand in another order"
             yield Relation("order-in-entries", said)
+
+
+def parts(pair: Pair) -> Iterator[Relation]:
+    """In each entry one part is wrong, and always the same one."""
+    both = _lists(pair)
+    if both is None or not both[0] or len(both[0]) != len(both[1]):
+        return
+    if not all(type(each) is tuple for each in (*both[0], *both[1])):
+        return
+    for place in range(min(map(len, both[1]))):
+        rest = [[each[:place] + each[place + 1 :] for each in entries] for entries in both]
+        if rest[0] == rest[1] and len(both[1][0]) > 1:
+            said = f"in the entries of {pair.name} only part {place}, counted from 0, is wrong"
+            yield Relation("part-of-entries", said)
 
 
 def texts(pair: Pair) -> Iterator[Relation]:
@@ -268,5 +273,5 @@ def _numbers_of(name: str, both: list[tuple[Any, Any]]) -> Iterator[Relation]:
         yield Relation("constant", f"each value of {name} is 1")
 
 
-STRONG = (inputs, texts, order, ends, repeated, entries)
-WEAK = (dictionaries, subsequence, empty)
+STRONG = (empty, inputs, texts, order, ends, repeated, entries)
+WEAK = (dictionaries, subsequence, parts)

@@ -63,7 +63,7 @@ def simple(pair: Pair) -> Iterator[Relation]:
     for text, function in FUNCTIONS.items():
         for one, other, said in (
             (mine, right, f"{pair.name} is {text} of the right one"),
-            (right, mine, f"the right {pair.name} is {text} of yours: this step is missing"),
+            (right, mine, f"the right {pair.name} is {text} of yours, as if this step were missing"),
         ):
             try:
                 if _close(one, function(other)):

@@ -90,8 +90,10 @@ def axes_missing(pair: Pair) -> Iterator[Relation]:
     if pair.received.size == pair.expected.size:
         same = pair.alike(pair.received.reshape(expected), pair.expected)
         rest = "the numbers are right" if same else "the numbers are not in the right order, too"
-        if tuple(each for each in expected if each != 1) == received:
-            yield Relation("axis-missing", f"{pair.name} lacks axes of size 1; {rest}")
+        for axis, size in enumerate(expected):
+            if size == 1 and expected[:axis] + expected[axis + 1 :] == received:
+                said = f"{pair.name} lacks the axis of size 1 at place {axis}"
+                yield Relation("axis-missing", f"{said}; {rest}")
         yield Relation("axes-merged", f"in {pair.name} axes are merged into one; {rest}")
     if len(received) != len(expected) - 1:
         return

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from transformer_ref.checks.relations.evidence import Pair, Relation
+from transformer_ref.checks.relations.evidence import MANY, Pair, Relation
 from transformer_ref.checks.relations.naming import factors, offsets
 
 # Off by less than this share of the largest number, a result is nearly right.
@@ -26,6 +26,7 @@ def _standardised(array: np.ndarray, axis: int) -> np.ndarray:
     return centred / np.sqrt(centred.var(axis=axis, keepdims=True))
 
 
+ROUNDED = "the rounded value"
 FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "the exponential": np.exp,
     "the natural logarithm": np.log,
@@ -37,7 +38,7 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "the sigmoid": lambda array: 1 / (1 + np.exp(-array)),
     "the tanh": np.tanh,
     "the ReLU": lambda array: np.maximum(array, 0),
-    "the rounded value": np.round,
+    ROUNDED: np.round,
     "the logarithm to base 2": np.log2,
     "the sine": np.sin,
 }
@@ -124,8 +125,8 @@ def computed(pair: Pair) -> Iterator[Relation]:
     for text, function in FUNCTIONS.items():
         if pair.alike(pair.received, function(pair.expected)):
             yield Relation("function", f"{pair.name} is {text} of the right one")
-        if pair.alike(pair.expected, function(pair.received)):
-            said = f"the right {pair.name} is {text} of yours: this step is missing"
+        if text != ROUNDED and pair.alike(pair.expected, function(pair.received)):
+            said = f"the right {pair.name} is {text} of yours, as if this step were missing"
             yield Relation("function-missing", said)
     for axis in range(pair.expected.ndim):
         if pair.expected.shape[axis] == 1:
@@ -135,7 +136,7 @@ def computed(pair: Pair) -> Iterator[Relation]:
             if pair.alike(pair.received, along(pair.expected, axis)):
                 yield Relation("function", f"{pair.name} is {text} of the right one, {over}")
             if pair.alike(pair.expected, along(pair.received, axis)):
-                said = f"the right {pair.name} is {text} of yours, {over}: this step is missing"
+                said = f"the right {pair.name} is {text} of yours, {over}, as if it were missing"
                 yield Relation("function-missing", said)
 
 
@@ -190,7 +191,7 @@ def rearranged(pair: Pair) -> Iterator[Relation]:
             said = f"{pair.name} has the right parts, but {along} they stand in another order"
             yield Relation("order", said)
     flat = [np.sort(each, axis=None) for each in (received, expected)]
-    if pair.kind == "f" and ndim and pair.weight >= DIGITS and pair.alike(*flat):
+    if pair.kind == "f" and ndim and pair.weight >= MANY and pair.alike(*flat):
         said = f"{pair.name} holds the right numbers at other places: look at reshape and transpose"
         yield Relation("order", said)
 
@@ -346,6 +347,10 @@ def undefined(pair: Pair) -> Iterator[Relation]:
     """NaN or infinity where a number should be, and the rest right."""
     if not _same_shape(pair) or pair.kind != "f":
         return
+    low = np.isfinite(pair.received) & (pair.expected == -np.inf)
+    if low.any() and not (pair.wrong & ~low).any() and (pair.received[low] < -1e3).all():
+        said = f"{pair.name} is right but for a large negative number in the place of -inf"
+        yield Relation("not-infinite", said)
     bad = ~np.isfinite(pair.received) & np.isfinite(pair.expected)
     if not bad.any():
         return
