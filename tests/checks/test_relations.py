@@ -58,7 +58,7 @@ def sentences(looks, *pairs):
         (-FLOATS, FLOATS, "negative"),
         (FLOATS + 1, FLOATS, "offset"),
         (np.exp(FLOATS), FLOATS, "function"),
-        (np.log(SHARES), SHARES, "function"),
+        (np.log(SHARES), SHARES, "function-missing"),
         (FLOATS, SHARES, "function-missing"),
         (np.cumsum(FLOATS, axis=1), FLOATS, "function"),
         (np.diff(FLOATS, axis=1, prepend=0), FLOATS, "function-missing"),
@@ -192,7 +192,7 @@ def test_shapes(received, key, said):
         ([3, 2, 1, 5], [5, 1, 2, 3], "reversed"),
         ([1, 2, 3], [2, 3, 1], "rotated"),
         ([2, 1, 3, 0], [1, 2, 0, 3], "order"),
-        ([1, 1, 2, 3], [1, 2, 3], "repeated"),
+        ([1, 2, 2, 3], [1, 2, 3], "repeated"),
         ([2, 3, 4], [1, 2, 3], "offset"),
         ([(2, 1), (4, 3)], [(1, 2), (3, 4)], "entries-reversed"),
         (["the", "cat"], ["The", "cat"], "case"),
@@ -208,7 +208,7 @@ def test_lists(received, expected, key):
 
 @pytest.mark.parametrize(
     ("received", "expected"),
-    [([1, 9, 3], [1, 2, 3]), (["x"], ["y"]), ([5, 6, 7, 8], [1, 2, 3]), ([], [])],
+    [([1, 9, 3], [1, 2, 3]), (["x"], ["y"]), ([5, 6, 7, 8], [1, 2, 3])],
 )
 def test_lists_that_have_nothing_to_do_with_each_other(received, expected):
     assert keys(lists.STRONG, *[pair(received, expected)] * 4) == []
@@ -385,7 +385,6 @@ def keepdim_forgotten(model, ids, max_new_tokens):
     for _ in range(max_new_tokens):
         ids = torch.cat([ids, model(ids)[:, -1].argmax(-1)], dim=1)
     return ids
-
 
 
 @pytest.mark.parametrize(

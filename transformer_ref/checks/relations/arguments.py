@@ -25,6 +25,7 @@ def other_questions(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterator
         what was taken for what, to stand behind "right if", and the other question. What it is
         called is the same in all cases.
     """
+    yield from _weights(case)
     yield from _exchanged(case)
     for name, value in case.arguments.items():
         if isinstance(value, dict) and SAID in value:
@@ -38,7 +39,6 @@ def other_questions(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterator
         if type(value) is str or name == "num_heads":
             for text, other in _settings(f"`{name}`", value):
                 yield text, replace(case, settings={**case.settings, name: other})
-    yield from _weights(case)
 
 
 def _exchanged(case: Case) -> Iterator[Asked]:
@@ -160,24 +160,29 @@ def _settings(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _weights(case: Case) -> Iterator[Asked]:
     """Weights that are left out, transposed, or in the place of others."""
     parts = list(dict.fromkeys(name.rpartition(".")[0] for name in case.weights))
+    biases = {
+        name: np.zeros_like(array) if name.endswith("bias") else array
+        for name, array in case.weights.items()
+    }
+    turned = {
+        name: np.ascontiguousarray(array.T)
+        if array.ndim == 2 and array.shape[0] == array.shape[1]
+        else array
+        for name, array in case.weights.items()
+    }
+    if parts:
+        yield "all biases are left out", replace(case, weights=biases)
+        yield "no weight gets the transpose of a linear layer", replace(case, weights=turned)
     for name, array in case.weights.items():
         if name.endswith("bias"):
             other = {**case.weights, name: np.zeros_like(array)}
             yield f"`{name}` is left out", replace(case, weights=other)
         elif array.ndim == 2 and array.shape[0] == array.shape[1]:
             other = {**case.weights, name: np.ascontiguousarray(array.T)}
-            yield f"`{name}` is used without the transpose of a linear layer", replace(
-                case, weights=other
+            yield (
+                f"`{name}` is used without the transpose of a linear layer",
+                replace(case, weights=other),
             )
-        elif array.ndim == 1:
-            other = {**case.weights, name: np.ones_like(array)}
-            yield f"`{name}` is left out", replace(case, weights=other)
-    biases = {
-        name: np.zeros_like(array) if name.endswith("bias") else array
-        for name, array in case.weights.items()
-    }
-    if biases:
-        yield "all biases are left out", replace(case, weights=biases)
     for place, one in enumerate(parts):
         for other in parts[place + 1 :]:
             yield from _exchanged_parts(case, one, other)
@@ -196,5 +201,11 @@ def _exchanged_parts(case: Case, one: str, other: str) -> Iterator[Asked]:
     right = {f"{other}.{end}": case.weights[f"{one}.{end}"] for end in ends}
     both = replace(case, weights={**case.weights, **mine, **right})
     yield f"`{one}` and `{other}` are exchanged", both
-    yield f"`{other}` stands in the place of `{one}`", replace(case, weights={**case.weights, **mine})
-    yield f"`{one}` stands in the place of `{other}`", replace(case, weights={**case.weights, **right})
+    yield (
+        f"`{other}` stands in the place of `{one}`",
+        replace(case, weights={**case.weights, **mine}),
+    )
+    yield (
+        f"`{one}` stands in the place of `{other}`",
+        replace(case, weights={**case.weights, **right}),
+    )

@@ -20,7 +20,7 @@ from transformer_ref.checks.relations.mutants import mutants_of
 from transformer_ref.checks.task import Case, Outcome, ProbeTask
 
 # Of one case; more come only of modules with many weights.
-MOST_QUESTIONS = 80
+MOST_QUESTIONS = 100
 
 
 def right_for_another(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
@@ -82,7 +82,9 @@ class _Search:
         first = self.failing[0]
         for text, _ in self.questions[first]:
             if all(self._agrees_for(text, number) for number in self.numbers):
-                return Relation("other-question", f"your results are right for other arguments: {text}")
+                return Relation(
+                    "other-question", f"your results are right for other arguments: {text}"
+                )
         return None
 
     @cached_property

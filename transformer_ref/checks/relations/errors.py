@@ -125,7 +125,10 @@ ERRORS: tuple[tuple[str, str], ...] = (
         r"cannot access local variable '(?P<name>\w+)'|local variable '(?P<other>\w+)' referenced",
         "a variable is read that gets its value only in a loop or branch that was not run",
     ),
-    (r"division by zero", "something is divided by zero: look at the case in which nothing is left"),
+    (
+        r"division by zero",
+        "something is divided by zero: look at the case in which nothing is left",
+    ),
     (r"maximum recursion depth", "a function calls itself without end"),
     (
         r"'NoneType' object|and 'NoneType'|'NoneType' and|NoneType",

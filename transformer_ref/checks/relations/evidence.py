@@ -100,7 +100,9 @@ class Pair:
             for number in each[self.wrong][: 2 * MANY].tolist()
         ]
         different = len({f"{each:.6g}" for each in numbers}) // 2
-        return different * (DIGITS_COUNT if self.kind == "f" else 1)
+        if self.kind == "f":
+            return max(DIGITS_COUNT * different, int(self.wrong.sum()) // 2)
+        return different
 
     def axis(self, number: int) -> str:
         """Call an axis by its letter, or by its place."""

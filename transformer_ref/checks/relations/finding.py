@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -60,12 +61,40 @@ def _of_steadiness(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> R
             continue
         one, other = outcomes[number], outcomes[numbers[case.same_as]]
         tolerance = exam.task.tolerances[case.dtype]
-        if not one.fault and not other.fault and not all(
-            same(one.values.get(name), other.values.get(name), tolerance) for name in other.values
+        if (
+            not one.fault
+            and not other.fault
+            and not all(
+                same(one.values.get(name), other.values.get(name), tolerance)
+                for name in other.values
+            )
         ):
-            said = "the same call gives another result the second time: something is drawn at random"
+            said = (
+                "the same call gives another result the second time: something is drawn at random"
+            )
             return Relation("unsteady", f"{said}, or kept from call to call")
     return None
+
+
+def _of_dtypes(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
+    """Say so if nothing is wrong but a dtype."""
+    found = set()
+    for number, reason in enumerate(reasons):
+        if not reason:
+            continue
+        match = re.search(r"^`(\w+)`: expected (?:a floating )?dtype", reason)
+        if match is None:
+            return None
+        name, case = match[1], exam.cases[number]
+        mine, right = outcomes[number].values[name], exam.expected[number].values[name]
+        tolerance = exam.task.tolerances[case.dtype]
+        rounded = (max(tolerance[0], 0.02), max(tolerance[1], 0.02))
+        if not same(mine.astype(np.float64), right.astype(np.float64), rounded):
+            return None
+        found.add(
+            f"`{name}` holds the right numbers in another dtype, {outcomes[number].dtypes[name]}"
+        )
+    return Relation("dtype", found.pop()) if len(found) == 1 else None
 
 
 def _of_cases(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
@@ -84,7 +113,9 @@ def _of_errors(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relat
     found = errors.explain(texts)
     if found is None:
         return None
-    alone = find_trait(exam, [reason if each in raised else "" for each, reason in enumerate(reasons)])
+    alone = find_trait(
+        exam, [reason if each in raised else "" for each, reason in enumerate(reasons)]
+    )
     if alone is None:
         return found
     return Relation(found.key, f"{found.sentence}; {alone.sentence}")
@@ -113,7 +144,9 @@ def _main_pairs(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Iter
     failing = [
         number
         for number, reason in enumerate(reasons)
-        if reason and not outcomes[number].fault and not exam.cases[number].refused
+        if reason
+        and not outcomes[number].fault
+        and not exam.cases[number].refused
         and fault_of_result(exam, number, outcomes)
     ]
     by_name = pairs_of(exam, outcomes, reasons)
@@ -137,8 +170,15 @@ def _parts(pairs: list[Pair]) -> Iterator[list[Pair]]:
     for place in range(lengths.pop()):
         part = [
             Pair(
-                pair.number, pair.case, pair.name.replace("`", f"`", 1)[:-1] + f"[{place}]`",
-                pair.received[place], pair.expected[place], pair.tolerance, "", (), pair.sizes,
+                pair.number,
+                pair.case,
+                pair.name.replace("`", f"`", 1)[:-1] + f"[{place}]`",
+                pair.received[place],
+                pair.expected[place],
+                pair.tolerance,
+                "",
+                (),
+                pair.sizes,
             )
             for pair in pairs
         ]
@@ -172,6 +212,7 @@ def _of_laws(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relatio
 KINDS: tuple[Search, ...] = (
     _of_errors,
     _of_steadiness,
+    _of_dtypes,
     _of_gradients,
     _of_results(STRONG),
     right_for_another,

@@ -18,7 +18,9 @@ from transformer_ref.checks.relations.evidence import (
 from transformer_ref.checks.task import Outcome
 
 
-def gradient_relation(exam: Exam, outcomes: list[Outcome], failing: Sequence[int]) -> Relation | None:
+def gradient_relation(
+    exam: Exam, outcomes: list[Outcome], failing: Sequence[int]
+) -> Relation | None:
     """Say what wrong gradients have in common.
 
     Args:
@@ -91,9 +93,7 @@ def _of_step(exam: Exam, outcomes: list[Outcome], number: int) -> Iterator[Relat
     if not names:
         return
     tolerance = exam.task.tolerances[case.dtype]
-    wrong = [
-        name for name in names if not same(outcome.left[name], expected.left[name], tolerance)
-    ]
+    wrong = [name for name in names if not same(outcome.left[name], expected.left[name], tolerance)]
     if not wrong:
         return
     mine, right = (
@@ -113,7 +113,7 @@ def _of_step(exam: Exam, outcomes: list[Outcome], number: int) -> Iterator[Relat
         if np.abs(mine - factor * right).max() <= close:
             yield Relation("step", f"the step of the parameters {text}")
     large = np.abs(right) > 0.2 * size
-    factor = float(np.median(mine[large] / right[large]))
+    factor = float(np.sort(mine[large] / right[large])[large.sum() // 2])
     if factor > 0 and np.abs(mine - factor * right).max() <= 0.05 * max(1.0, factor) * size:
         way = "large" if factor > 1 else "small"
         yield Relation("step", f"the step of the parameters is too {way}, in the right direction")

@@ -99,7 +99,8 @@ def repeated(pair: Pair) -> Iterator[Relation]:
     if len(mine) > len(right) and [each for each, _ in groupby(mine)] == [
         each for each, _ in groupby(right)
     ]:
-        yield Relation("repeated", f"in {name} an entry comes again where it should stand once")
+        said = f"in {name} an entry stands twice, or more often, side by side"
+        yield Relation("repeated", said)
     once = list({repr(each): each for each in right}.values())
     if mine == once and len(mine) < len(right):
         yield Relation("once-each", f"{name} has each entry once, though it may come again")
@@ -189,6 +190,8 @@ def texts(pair: Pair) -> Iterator[Relation]:
     else:
         cut = "".join(right)
     name = pair.name
+    if not mine:
+        return
     lower, own = [each.lower() for each in right], [each.lower() for each in mine]
     if lower == own:
         yield Relation("case", f"{name} differs only in small and capital letters")

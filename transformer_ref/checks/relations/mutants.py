@@ -23,8 +23,8 @@ from transformer_ref.checks.task import ModuleTask, Task
 # A loop that a slip keeps from ending is cut off.
 MOST_ROUNDS = 2_000
 # To make and ask one takes about a millisecond, and two where the answer is a large module.
-MOST_MUTANTS = 70
-MOST_OF_LARGE = 30
+MOST_MUTANTS = 110
+MOST_OF_LARGE = 40
 
 # What is tried first where there are more: slips that begin with these words.
 FIRST = (
@@ -315,7 +315,9 @@ def _numbers(value: float, parent: ast.AST) -> Iterator[Slip]:
     called = _called(parent) if isinstance(parent, ast.Call) else ""
     keyword = parent.arg if isinstance(parent, ast.keyword) else ""
     if keyword in ("dim", "axis", "dims") or called in OVER_AXES:
-        said = f"`{called}` works along another axis" if called else "a step works along another axis"
+        said = (
+            f"`{called}` works along another axis" if called else "a step works along another axis"
+        )
         for axis in (-1, -2, 0, 1, 2):
             if axis != value:
                 yield said, _constant(axis)
@@ -366,8 +368,9 @@ def _operators(node: ast.BinOp, arguments: set[str]) -> Iterator[Slip]:
     for other in others:
         yield said, ast.BinOp(node.left, other(), node.right)
     if isinstance(node.op, ast.Sub | ast.Div | ast.MatMult):
-        yield "the two sides of an operation are exchanged", ast.BinOp(
-            node.right, node.op, node.left
+        yield (
+            "the two sides of an operation are exchanged",
+            ast.BinOp(node.right, node.op, node.left),
         )
     if isinstance(node.op, ast.Mult):
         yield "a sum stands for a product", ast.BinOp(node.left, ast.Add(), node.right)
@@ -388,11 +391,20 @@ def _operators(node: ast.BinOp, arguments: set[str]) -> Iterator[Slip]:
 
 def _comparisons(node: ast.Compare) -> Iterator[Slip]:
     borders: dict[type[ast.cmpop], type[ast.cmpop]] = {
-        ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
+        ast.Lt: ast.LtE,
+        ast.LtE: ast.Lt,
+        ast.Gt: ast.GtE,
+        ast.GtE: ast.Gt,
     }
     turned: dict[type[ast.cmpop], type[ast.cmpop]] = {
-        ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE, ast.Eq: ast.NotEq,
-        ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In,
+        ast.Lt: ast.Gt,
+        ast.LtE: ast.GtE,
+        ast.Gt: ast.Lt,
+        ast.GtE: ast.LtE,
+        ast.Eq: ast.NotEq,
+        ast.NotEq: ast.Eq,
+        ast.In: ast.NotIn,
+        ast.NotIn: ast.In,
     }
     kind = type(node.ops[0])
     if kind in borders:

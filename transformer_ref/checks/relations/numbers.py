@@ -63,7 +63,11 @@ def simple(pair: Pair) -> Iterator[Relation]:
     for text, function in FUNCTIONS.items():
         for one, other, said in (
             (mine, right, f"{pair.name} is {text} of the right one"),
-            (right, mine, f"the right {pair.name} is {text} of yours, as if this step were missing"),
+            (
+                right,
+                mine,
+                f"the right {pair.name} is {text} of yours, as if this step were missing",
+            ),
         ):
             try:
                 if _close(one, function(other)):
@@ -122,9 +126,7 @@ def laws(pairs: Sequence[Pair]) -> Relation | None:
     return _difference(name, mine - right, values) or _quotient(name, mine, right, values)
 
 
-def _difference(
-    name: str, off: np.ndarray, values: Mapping[str, np.ndarray]
-) -> Relation | None:
+def _difference(name: str, off: np.ndarray, values: Mapping[str, np.ndarray]) -> Relation | None:
     """A whole number times a product of at most three arguments, too much or too little."""
     if not (off != 0).all() or not ((off > 0).all() or (off < 0).all()):
         return None
@@ -183,5 +185,3 @@ def _quotient(
     constant = math.exp(float(rest.mean()))
     text = "" if _close(constant, 1.0) else f"{constant:.4g} * "
     return Relation("law", f"{name} is the right one times {text}{said} in every failing case")
-
-

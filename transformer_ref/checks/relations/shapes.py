@@ -123,7 +123,9 @@ def axes_too_many(pair: Pair) -> Iterator[Relation]:
     if shapes is None or len(shapes[0]) <= len(shapes[1]):
         return
     received, expected = shapes
-    if tuple(each for each in received if each != 1) == tuple(each for each in expected if each != 1):
+    if tuple(each for each in received if each != 1) == tuple(
+        each for each in expected if each != 1
+    ):
         same = pair.alike(pair.received.reshape(expected), pair.expected)
         rest = "the numbers are right" if same else "and the numbers are others"
         yield Relation("axis-too-many", f"{pair.name} has an axis of size 1 too many; {rest}")
@@ -140,7 +142,9 @@ def axes_too_many(pair: Pair) -> Iterator[Relation]:
             if pair.alike(found, pair.expected):
                 said = f"the right {pair.name} is {text} of yours over axis {axis}"
                 yield Relation("axis-too-many", said)
-        names = [name for name, size in pair.sizes.items() if size == received[axis] and len(name) == 1]
+        names = [
+            name for name, size in pair.sizes.items() if size == received[axis] and len(name) == 1
+        ]
         of = f" of the size of {names[0]}" if len(names) == 1 else ""
         yield Relation("axis-too-many", f"{pair.name} has an axis{of} too many")
 
