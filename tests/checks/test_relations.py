@@ -11,13 +11,13 @@ import torch
 
 from transformer_ref.checks import grade
 from transformer_ref.checks.engine.exam import make_exam
+from transformer_ref.checks.registry import all_tasks
 from transformer_ref.checks.relations import errors, find_relation, lists, numbers, shapes, values
 from transformer_ref.checks.relations.arguments import other_questions
 from transformer_ref.checks.relations.evidence import Pair, axes_in, in_common, sizes_of
 from transformer_ref.checks.relations.finding import STRONG, WEAK
 from transformer_ref.checks.relations.mutants import mutants_of
 from transformer_ref.checks.relations.which_cases import find_trait
-from transformer_ref.checks.registry import all_tasks
 from transformer_ref.checks.task import Case, Outcome
 
 RNG = np.random.default_rng(0)
@@ -84,6 +84,8 @@ def test_what_arrays_have_to_do_with_each_other(received, expected, key):
 @pytest.mark.parametrize(
     ("received", "expected", "key"),
     [
+        (FLOATS * np.arange(1, 13).reshape(3, 4, 1), FLOATS, "factor-of-row"),
+        (FLOATS + np.arange(1, 13).reshape(3, 4, 1), FLOATS, "offset-of-row"),
         (np.where(np.arange(5) == 0, 9.0, FLOATS), FLOATS, "only-first"),
         (np.where(np.arange(5) == 4, 9.0 + FLOATS, FLOATS), FLOATS, "only-last"),
         (SQUARE + 1000 * np.eye(4) * SQUARE, SQUARE, "diagonal"),
@@ -101,7 +103,7 @@ def test_where_arrays_differ(received, expected, key):
     "received",
     [
         FLOATS * np.linspace(1, 1.5, 5),  # another factor in each place
-        np.where(FLOATS == FLOATS[1, 2, 3], 7.0, 2 * FLOATS),  # one place is off
+        np.where(FLOATS[1, 2, 3] == FLOATS, 7.0, 2 * FLOATS),  # one place is off
         RNG.standard_normal((3, 4, 5)),
         np.where(RNG.random((3, 4, 5)) < 0.5, FLOATS[:, ::-1], FLOATS),
         FLOATS + RNG.standard_normal((3, 4, 5)),

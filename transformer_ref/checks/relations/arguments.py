@@ -71,8 +71,8 @@ def _others(name: str, value: Any, axes: tuple[str, ...]) -> Iterator[tuple[str,
     if isinstance(value, np.ndarray):
         yield from _other_arrays(name, value, axes)
     elif isinstance(value, bool):
-        for other in (True, False):
-            yield f"`{other}` stands in the place of {name}", other
+        for switch in (True, False):
+            yield f"`{switch}` stands in the place of {name}", switch
     elif isinstance(value, int):
         for step, text in ((1, "1 larger"), (-1, "1 smaller"), (2, "2 larger"), (-2, "2 smaller")):
             yield f"{name} is {text}", value + step
@@ -175,13 +175,13 @@ def _weights(case: Case) -> Iterator[Asked]:
         yield "no weight gets the transpose of a linear layer", replace(case, weights=turned)
     for name, array in case.weights.items():
         if name.endswith("bias"):
-            other = {**case.weights, name: np.zeros_like(array)}
-            yield f"`{name}` is left out", replace(case, weights=other)
+            changed = {**case.weights, name: np.zeros_like(array)}
+            yield f"`{name}` is left out", replace(case, weights=changed)
         elif array.ndim == 2 and array.shape[0] == array.shape[1]:
-            other = {**case.weights, name: np.ascontiguousarray(array.T)}
+            changed = {**case.weights, name: np.ascontiguousarray(array.T)}
             yield (
                 f"`{name}` is used without the transpose of a linear layer",
-                replace(case, weights=other),
+                replace(case, weights=changed),
             )
     for place, one in enumerate(parts):
         for other in parts[place + 1 :]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from transformer_ref.checks.relations.evidence import Relation
 
@@ -127,7 +127,7 @@ ERRORS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"division by zero",
-        "something is divided by zero: look at the case in which nothing is left",
+        "something is divided by zero: look at where nothing is left",
     ),
     (r"maximum recursion depth", "a function calls itself without end"),
     (
@@ -153,8 +153,8 @@ ERRORS: tuple[tuple[str, str], ...] = (
         "backward is called twice for the same result: it is computed once and used again",
     ),
     (
-        r"with a bool tensor is not supported|with two bool tensors|bitwise_not|not implemented for "
-        r"'Bool'",
+        r"with a bool tensor is not supported|with two bool tensors|bitwise_not|not implemented "
+        r"for 'Bool'",
         "a tensor of truth values is used like numbers, or the reverse: ~, & and | are for masks, "
         "- and + for numbers",
     ),
@@ -268,7 +268,7 @@ FORMS: tuple[tuple[str, str], ...] = (
 
 
 def explain(
-    errors: list[tuple[str, Mapping[str, float]]], table: tuple[tuple[str, str], ...] = ERRORS
+    errors: Sequence[tuple[str, Mapping[str, float]]], table: tuple[tuple[str, str], ...] = ERRORS
 ) -> Relation | None:
     """Explain errors that are all of one kind.
 

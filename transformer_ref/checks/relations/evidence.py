@@ -80,9 +80,10 @@ class Pair:
     def wrong(self) -> np.ndarray:
         """Where two arrays of one shape differ."""
         relative, absolute = self.tolerance
-        return ~np.isclose(
+        close = np.isclose(
             self.received, self.expected, rtol=relative, atol=absolute, equal_nan=True
         )
+        return np.asarray(~close)
 
     @cached_property
     def weight(self) -> int:

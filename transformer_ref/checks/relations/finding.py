@@ -55,11 +55,11 @@ def find_relation(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Re
 
 def _of_steadiness(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
     """Say so if the same question got two answers."""
-    numbers = {case.name: number for number, case in enumerate(exam.cases)}
+    places = {case.name: number for number, case in enumerate(exam.cases)}
     for number, case in enumerate(exam.cases):
         if case.same_as is None or case.same_because != UNSTEADY:
             continue
-        one, other = outcomes[number], outcomes[numbers[case.same_as]]
+        one, other = outcomes[number], outcomes[places[case.same_as]]
         tolerance = exam.task.tolerances[case.dtype]
         if (
             not one.fault
@@ -123,8 +123,8 @@ def _of_errors(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relat
 
 def _of_forms(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
     """Explain what came instead of a result."""
-    failing = [(reason, {}) for reason in reasons if reason]
-    return errors.explain(failing, errors.FORMS)
+    texts: list[tuple[str, dict[str, float]]] = [(reason, {}) for reason in reasons if reason]
+    return errors.explain(texts, errors.FORMS)
 
 
 def _of_gradients(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
@@ -172,7 +172,7 @@ def _parts(pairs: list[Pair]) -> Iterator[list[Pair]]:
             Pair(
                 pair.number,
                 pair.case,
-                pair.name.replace("`", f"`", 1)[:-1] + f"[{place}]`",
+                pair.name.replace("`", "`", 1)[:-1] + f"[{place}]`",
                 pair.received[place],
                 pair.expected[place],
                 pair.tolerance,

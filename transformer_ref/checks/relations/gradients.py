@@ -1,4 +1,4 @@
-"""Relations of what is right in its value and wrong beside it: gradients, and what is left behind."""
+"""Relations of what is wrong beside a result: gradients, and what a call leaves behind."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def gradient_relation(
         if common:
             return common[0]
     if len(found) == 1:
-        name = next(iter(found))
-        right = "all others are right"
-        return Relation("gradient", f"only the gradient of `{name}` is wrong, and {right}")
+        alone = next(iter(found))
+        said = f"only the gradient of `{alone}` is wrong, and all others are right"
+        return Relation("gradient", said)
     return None
 
 

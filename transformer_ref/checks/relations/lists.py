@@ -146,9 +146,8 @@ def entries(pair: Pair) -> Iterator[Relation]:
             yield Relation("offset", f"each entry of {name} is {abs(off)} too {way}")
         if all(one == 2 * other for one, other in whole):
             yield Relation("factor", f"each entry of {name} is twice the right one")
-    if all(type(one) is type(other) is tuple for one, other in whole):
-        if all(one == other[::-1] for one, other in whole):
-            yield Relation("entries-reversed", f"in each entry of {name} the parts are exchanged")
+    if all(type(one) is type(other) is tuple and one == other[::-1] for one, other in whole):
+        yield Relation("entries-reversed", f"in each entry of {name} the parts are exchanged")
     wrong = [place for place, (one, other) in enumerate(whole) if one != other]
     if len(whole) > 2:
         if wrong == [0]:
@@ -159,10 +158,12 @@ def entries(pair: Pair) -> Iterator[Relation]:
             yield Relation("all-but-first", f"all entries of {name} but the first are wrong")
     if len(set(map(repr, mine))) == 1 and len(set(map(repr, right))) > 1:
         yield Relation("constant", f"all entries of {name} are the same")
-    if all(type(one) is list and type(other) is list for one, other in whole):
-        if all(_counted(one) == _counted(other) for one, other in whole):
-            said = f"in the entries of {name} the right parts stand in another order"
-            yield Relation("order-in-entries", said)
+    if all(
+        type(one) is type(other) is list and _counted(one) == _counted(other)
+        for one, other in whole
+    ):
+        said = f"in the entries of {name} the right parts stand in another order"
+        yield Relation("order-in-entries", said)
 
 
 def parts(pair: Pair) -> Iterator[Relation]:
@@ -220,9 +221,9 @@ def inputs(pair: Pair) -> Iterator[Relation]:
         return
     mine, right = both
     whole = all(type(each) is int and each >= 0 for each in (*mine, *right))
-    if whole and mine and right and not set(mine) & set(right):
-        if sorted({*mine, *right}) == list(range(len(mine) + len(right))):
-            yield Relation("complement", f"{pair.name} has just those that it should not have")
+    both_sides = whole and mine and right and not set(mine) & set(right)
+    if both_sides and sorted({*mine, *right}) == list(range(len(mine) + len(right))):
+        yield Relation("complement", f"{pair.name} has just those that it should not have")
 
 
 def dictionaries(pair: Pair) -> Iterator[Relation]:
@@ -243,9 +244,9 @@ def dictionaries(pair: Pair) -> Iterator[Relation]:
         yield Relation("missing", f"{name} lacks keys; what is there is right")
     elif agree and mine.keys() > right.keys():
         yield Relation("too-many", f"{name} has keys too many; all others are right")
-    if all(isinstance(key, tuple) for key in (*mine, *right)):
-        if {key[::-1]: value for key, value in mine.items()} == right:
-            yield Relation("entries-reversed", f"in each key of {name} the parts are exchanged")
+    pairs = all(isinstance(key, tuple) for key in (*mine, *right))
+    if pairs and {key[::-1]: value for key, value in mine.items()} == right:
+        yield Relation("entries-reversed", f"in each key of {name} the parts are exchanged")
     if sorted(map(repr, mine.values())) == sorted(map(repr, right.values())):
         if mine.keys() == right.keys():
             yield Relation("order", f"{name} has the right values, at other keys")

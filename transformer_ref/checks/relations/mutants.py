@@ -209,11 +209,11 @@ def _in_list(
         entries.reverse()
         yield f"the two arguments of `{_called(parent)}` are exchanged"
         entries.reverse()
-    if isinstance(parent, ast.Tuple | ast.List) and field == "elts" and len(entries) == 2:
-        if isinstance(parent.ctx, ast.Load):
-            entries.reverse()
-            yield "two things that belong side by side are exchanged"
-            entries.reverse()
+    shown = isinstance(parent, ast.Tuple | ast.List) and isinstance(parent.ctx, ast.Load)
+    if shown and field == "elts" and len(entries) == 2:
+        entries.reverse()
+        yield "two things that belong side by side are exchanged"
+        entries.reverse()
     if isinstance(parent, ast.For) and field == "body":
         entries.append(ast.Break())
         yield "only the first round of a loop has an effect"
@@ -251,12 +251,16 @@ def _statements(node: ast.stmt, place: int, body: list[Any]) -> Iterator[Slip]:
             for each in ast.walk(other)
             if isinstance(each, ast.Name)
         }
-        if isinstance(target, ast.Subscript) or (
-            isinstance(target, ast.Name) and target.id in earlier
-        ):
-            yield "a step that changes a result is left out", ast.Pass()
-        elif isinstance(target, ast.Name) and any(
-            isinstance(each, ast.Name) and each.id == target.id for each in ast.walk(node.value)
+        if (
+            isinstance(target, ast.Subscript)
+            or (isinstance(target, ast.Name) and target.id in earlier)
+            or (
+                isinstance(target, ast.Name)
+                and any(
+                    isinstance(each, ast.Name) and each.id == target.id
+                    for each in ast.walk(node.value)
+                )
+            )
         ):
             yield "a step that changes a result is left out", ast.Pass()
     if isinstance(node, ast.If):
@@ -305,8 +309,8 @@ def _number(node: ast.expr) -> int | float | None:
     sign = 1
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         sign, node = -1, node.operand
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        return sign * node.value
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return None if isinstance(node.value, bool) else sign * node.value
     return None
 
 
@@ -323,16 +327,16 @@ def _numbers(value: float, parent: ast.AST) -> Iterator[Slip]:
                 yield said, _constant(axis)
         return
     if isinstance(value, int):
-        for other in (value + 1, value - 1):
-            yield "a number is 1 too large or 1 too small", _constant(other)
+        for step in (1, -1):
+            yield "a number is 1 too large or 1 too small", _constant(value + step)
     if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow):
-        for other in (-value, 2 * value, value / 2, 1, -1, -0.5, 0.5):
-            if other != value:
-                yield "a power is another one", _constant(other)
+        for power in (-value, 2 * value, value / 2, 1, -1, -0.5, 0.5):
+            if power != value:
+                yield "a power is another one", _constant(power)
         return
-    for other in (-value, 2 * value, value / 2, 0):
-        if other != value:
-            yield "a number is another one", _constant(other)
+    for number in (-value, 2 * value, value / 2, 0.0):
+        if number != value:
+            yield "a number is another one", _constant(number)
 
 
 def _constant(value: float) -> ast.expr:
@@ -430,16 +434,11 @@ def _calls(node: ast.Call, arguments: set[str]) -> Iterator[Slip]:
             yield said, ast.Call(function, node.args, node.keywords)
     if name in ("range", "enumerate", "super", "len", "zip"):
         return
-    if isinstance(node.func, ast.Attribute) and not _is_module(node.func.value):
-        if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "self"):
-            yield f"the step `{name}` is left out", node.func.value
-            return
-    if node.args:
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if owner is not None and not (isinstance(owner, ast.Name) and owner.id in _MODULES):
+        yield f"the step `{name}` is left out", owner
+    elif node.args:
         yield f"the step `{name}` is left out", node.args[0]
-
-
-def _is_module(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in _MODULES[:5]
 
 
 def _slices(node: ast.Slice) -> Iterator[Slip]:
@@ -464,7 +463,7 @@ def _names(
     node: ast.Name, parent: ast.AST, arguments: set[str], locals_: list[str]
 ) -> Iterator[Slip]:
     """Another variable in the place of this one."""
-    if node.id not in locals_ or isinstance(parent, ast.Attribute) and node.id == "self":
+    if node.id not in locals_ or (isinstance(parent, ast.Attribute) and node.id == "self"):
         return
     for other in locals_:
         if other == node.id:

@@ -18,22 +18,24 @@ class Unseen:
         what: what is wrong with it, in a line.
         key: of the misconception that says so, "" where none does.
         answer: the function or class.
+        relation: key of what is said of its results where it has no name, "" where nothing is.
     """
 
     task: str
     what: str
     key: str
     answer: Callable[..., Any]
+    relation: str = ""
 
 
 BANK: list[Unseen] = []
 
 
-def wrong(task: str, what: str, key: str = "") -> Callable[[Any], Any]:
+def wrong(task: str, what: str, key: str = "", *, relation: str = "") -> Callable[[Any], Any]:
     """Put the function or class below into the bank."""
 
     def keep(answer: Any) -> Any:
-        BANK.append(Unseen(task, what, key, answer))
+        BANK.append(Unseen(task, what, key, answer, relation))
         return answer
 
     return keep
