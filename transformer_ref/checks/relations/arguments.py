@@ -25,7 +25,6 @@ def other_questions(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterator
         what was taken for what, to stand behind "right if", and the other question. What it is
         called is the same in all cases.
     """
-    yield from _weights(case)
     yield from _exchanged(case)
     for name, value in case.arguments.items():
         if isinstance(value, dict) and SAID in value:
@@ -39,6 +38,7 @@ def other_questions(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterator
         if type(value) is str or name == "num_heads":
             for text, other in _settings(f"`{name}`", value):
                 yield text, replace(case, settings={**case.settings, name: other})
+    yield from _weights(case)
 
 
 def _exchanged(case: Case) -> Iterator[Asked]:

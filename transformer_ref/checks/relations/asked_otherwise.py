@@ -19,8 +19,10 @@ from transformer_ref.checks.relations.evidence import ENOUGH, Relation, axes_in,
 from transformer_ref.checks.relations.mutants import mutants_of
 from transformer_ref.checks.task import Case, Outcome, ProbeTask
 
-# Of one case; more come only of modules with many weights.
+# Of one case; more come only of modules with many weights, which take long to ask.
 MOST_QUESTIONS = 100
+MOST_WEIGHTS = 10
+MOST_SLIPS = 2
 
 
 def right_for_another(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
@@ -93,7 +95,8 @@ class _Search:
 
     def _questions_of(self, case: Case) -> list[tuple[str, Case]]:
         axes = axes_in(self.exam.task.contract)
-        return list(islice(other_questions(case, axes), MOST_QUESTIONS))
+        most = MOST_QUESTIONS // (2 if len(case.weights) > MOST_WEIGHTS else 1)
+        return list(islice(other_questions(case, axes), most))
 
     def _agrees_for(self, text: str, number: int) -> bool:
         case = next((case for said, case in self.questions[number] if said == text), None)
@@ -105,11 +108,16 @@ class _Search:
         """Find a slip."""
         if not self.enough:
             return None
-        for place, mutant in enumerate(mutants_of(self.exam.task.key)):
-            if all(self._agrees_with(place, number) for number in self.numbers):
-                said = f"your results are those of a right answer in which {mutant.slip}"
-                return Relation("slip", said)
-        return None
+        slips = dict.fromkeys(
+            mutant.slip
+            for place, mutant in enumerate(mutants_of(self.exam.task.key))
+            if all(self._agrees_with(place, number) for number in self.numbers)
+        )
+        # Slips that all give the same say nothing of where to look.
+        if not 0 < len(slips) <= MOST_SLIPS:
+            return None
+        said = f"your results are those of a right answer in which {', or '.join(slips)}"
+        return Relation("slip", said)
 
     def _agrees_with(self, place: int, number: int) -> bool:
         mutant = mutants_of(self.exam.task.key)[place]

@@ -208,8 +208,12 @@ ERRORS: tuple[tuple[str, str], ...] = (
     ),
     (r"math domain error", "a logarithm or root is taken of a number for which there is none"),
     (
-        r"takes \(?\w*,? ?.*, received|was called more than",
-        "the model or function that you are given is called in another way than it takes",
+        r"was called more than",
+        "the model or function that you are given is asked again and again: nothing ends the loop",
+    ),
+    (
+        r"takes .*, received",
+        "the model or function that you are given is called with something that it does not take",
     ),
     (
         r"Dimension specified as|permute\(sparse_coo|number of dimensions in the tensor input",
@@ -258,7 +262,7 @@ FORMS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"expected a ValueError, because",
-        "what should be refused is not: all the rest is judged apart from that",
+        "everything is right, but what should be refused with a ValueError is not refused so",
     ),
     (
         r"no gradient reaches|the gradient of",
@@ -305,7 +309,7 @@ def _filled(
         choices = [text or ""]
         if name.startswith("size"):
             choices = [f"of size {each}" for each, size in sizes.items() if str(size) == text]
-            choices.append("of another size" if name == "size2" else "of one size")
+            choices.append("of another size" if name == "size2" else "")
         words = [{**known, name: choice} for known in words for choice in choices]
     for known in words:
-        yield meaning.format(**known)
+        yield re.sub(r"  +", " ", meaning.format(**known))

@@ -148,14 +148,6 @@ def entries(pair: Pair) -> Iterator[Relation]:
             yield Relation("factor", f"each entry of {name} is twice the right one")
     if all(type(one) is type(other) is tuple and one == other[::-1] for one, other in whole):
         yield Relation("entries-reversed", f"in each entry of {name} the parts are exchanged")
-    wrong = [place for place, (one, other) in enumerate(whole) if one != other]
-    if len(whole) > 2:
-        if wrong == [0]:
-            yield Relation("only-first", f"only the first entry of {name} is wrong")
-        if wrong == [len(whole) - 1]:
-            yield Relation("only-last", f"only the last entry of {name} is wrong")
-        if wrong == list(range(1, len(whole))):
-            yield Relation("all-but-first", f"all entries of {name} but the first are wrong")
     if len(set(map(repr, mine))) == 1 and len(set(map(repr, right))) > 1:
         yield Relation("constant", f"all entries of {name} are the same")
     if all(
@@ -164,6 +156,22 @@ def entries(pair: Pair) -> Iterator[Relation]:
     ):
         said = f"in the entries of {name} the right parts stand in another order"
         yield Relation("order-in-entries", said)
+
+
+def places(pair: Pair) -> Iterator[Relation]:
+    """Only the first or the last entry is wrong, or right."""
+    both = _lists(pair)
+    if both is None or len(both[0]) != len(both[1]) or type(pair.received) is str:
+        return
+    whole, name = list(zip(*both, strict=True)), pair.name
+    wrong = [place for place, (one, other) in enumerate(whole) if one != other]
+    if len(whole) > 2:
+        if wrong == [0]:
+            yield Relation("only-first", f"only the first entry of {name} is wrong")
+        if wrong == [len(whole) - 1]:
+            yield Relation("only-last", f"only the last entry of {name} is wrong")
+        if wrong == list(range(1, len(whole))):
+            yield Relation("all-but-first", f"all entries of {name} but the first are wrong")
 
 
 def parts(pair: Pair) -> Iterator[Relation]:
@@ -278,4 +286,4 @@ def _numbers_of(name: str, both: list[tuple[Any, Any]]) -> Iterator[Relation]:
 
 
 STRONG = (empty, inputs, texts, order, ends, repeated, entries)
-WEAK = (dictionaries, subsequence, parts)
+WEAK = (dictionaries, subsequence, parts, places)

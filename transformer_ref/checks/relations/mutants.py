@@ -23,8 +23,8 @@ from transformer_ref.checks.task import ModuleTask, Task
 # A loop that a slip keeps from ending is cut off.
 MOST_ROUNDS = 2_000
 # To make and ask one takes about a millisecond, and two where the answer is a large module.
-MOST_MUTANTS = 110
-MOST_OF_LARGE = 40
+MOST_MUTANTS = 80
+MOST_OF_LARGE = 30
 
 # What is tried first where there are more: slips that begin with these words.
 FIRST = (
@@ -133,12 +133,15 @@ def _tick() -> ast.Call:
 
 
 def _without_words(tree: ast.AST) -> None:
-    """Take docstrings, annotations and what checks arguments out: no slip is made there."""
+    """Take docstrings and annotations out, and note the call that a keyword belongs to."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             first = node.body[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 node.body = node.body[1:] or [ast.Pass()]
+        if isinstance(node, ast.Call):
+            for each in node.keywords:
+                each.of_call = _called(node)  # type: ignore[attr-defined]
         if isinstance(node, ast.FunctionDef):
             node.returns = None
             for argument in (*node.args.args, *node.args.kwonlyargs):
@@ -318,7 +321,8 @@ def _numbers(value: float, parent: ast.AST) -> Iterator[Slip]:
     """Change a number: an axis to another one, a count by one, a factor or power."""
     called = _called(parent) if isinstance(parent, ast.Call) else ""
     keyword = parent.arg if isinstance(parent, ast.keyword) else ""
-    if keyword in ("dim", "axis", "dims") or called in OVER_AXES:
+    called = called or getattr(parent, "of_call", "")
+    if keyword in ("dim", "axis", "dims") or (called in OVER_AXES and not keyword):
         said = (
             f"`{called}` works along another axis" if called else "a step works along another axis"
         )
@@ -468,12 +472,9 @@ def _names(
     for other in locals_:
         if other == node.id:
             continue
-        if node.id in arguments and other in arguments:
-            said = f"`{other}` stands at one place where `{node.id}` should"
-        elif other in arguments:
-            said = f"`{other}` itself stands at a place where something made of it should"
-        else:
+        if node.id not in arguments or other not in arguments:
             continue
+        said = f"`{other}` stands at one place where `{node.id}` should"
         yield said, ast.Name(other, ast.Load())
 
 

@@ -17,17 +17,17 @@ CLOSE = 1e-6
 LARGEST_COEFFICIENT = 12
 
 FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "the exponential": math.exp,
-    "the natural logarithm": math.log,
-    "the square": lambda number: number**2,
-    "the square root": math.sqrt,
-    "the inverse (1 / x)": lambda number: 1 / number,
-    "1 minus": lambda number: 1 - number,
-    "a hundred times": lambda number: 100 * number,
-    "the whole part": math.floor,
-    "the rounded value": round,
-    "2 to the power": lambda number: 2.0**number,
-    "the absolute value": abs,
+    "the exponential of {}": math.exp,
+    "the natural logarithm of {}": math.log,
+    "the square of {}": lambda number: number**2,
+    "the square root of {}": math.sqrt,
+    "1 divided by {}": lambda number: 1 / number,
+    "1 minus {}": lambda number: 1 - number,
+    "a hundred times {}": lambda number: 100 * number,
+    "the whole part of {}": math.floor,
+    "{} rounded to a whole number": round,
+    "2 to the power of {}": lambda number: 2.0**number,
+    "the absolute value of {}": abs,
 }
 
 
@@ -61,17 +61,14 @@ def simple(pair: Pair) -> Iterator[Relation]:
     for text in offsets(mine - right, pair.sizes):
         yield Relation("offset", f"{pair.name} is {text}")
     for text, function in FUNCTIONS.items():
-        for one, other, said in (
-            (mine, right, f"{pair.name} is {text} of the right one"),
-            (
-                right,
-                mine,
-                f"the right {pair.name} is {text} of yours, as if this step were missing",
-            ),
+        missing = f"the right {pair.name} is {text.format('yours')}, as if this step were missing"
+        for one, other, key, said in (
+            (mine, right, "function", f"{pair.name} is {text.format('the right one')}"),
+            (right, mine, "function-missing", missing),
         ):
             try:
                 if _close(one, function(other)):
-                    yield Relation("function", said)
+                    yield Relation(key, said)
             except (ValueError, OverflowError, ZeroDivisionError, TypeError):
                 continue
 

@@ -26,37 +26,34 @@ def _standardised(array: np.ndarray, axis: int) -> np.ndarray:
     return centred / np.sqrt(centred.var(axis=axis, keepdims=True))
 
 
-ROUNDED = "the rounded value"
+# What stands in the brackets is the right result, or that of the answer.
+ROUNDED = "{} rounded to whole numbers"
 FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "the exponential": np.exp,
-    "the natural logarithm": np.log,
-    "the square": np.square,
-    "the square root": np.sqrt,
-    "the inverse (1 / x)": lambda array: 1 / array,
-    "the absolute value": np.abs,
-    "1 minus": lambda array: 1 - array,
-    "the sigmoid": lambda array: 1 / (1 + np.exp(-array)),
-    "the tanh": np.tanh,
-    "the ReLU": lambda array: np.maximum(array, 0),
+    "the exponential of {}": np.exp,
+    "the natural logarithm of {}": np.log,
+    "the square of {}": np.square,
+    "the square root of {}": np.sqrt,
+    "1 divided by {}": lambda array: 1 / array,
+    "the absolute value of {}": np.abs,
+    "1 minus {}": lambda array: 1 - array,
+    "the sigmoid of {}": lambda array: 1 / (1 + np.exp(-array)),
+    "the tanh of {}": np.tanh,
+    "the ReLU of {}": lambda array: np.maximum(array, 0),
     ROUNDED: np.round,
-    "the logarithm to base 2": np.log2,
-    "the sine": np.sin,
+    "the logarithm to base 2 of {}": np.log2,
+    "the sine of {}": np.sin,
 }
 ALONG: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
-    "the softmax": _softmax,
-    "the logarithm of the softmax": lambda array, axis: np.log(_softmax(array, axis)),
-    "the running sum": lambda array, axis: np.cumsum(array, axis=axis),
-    "what is left when it is divided by its sum": lambda array, axis: (
-        array / array.sum(axis=axis, keepdims=True)
-    ),
-    "what is left when it is divided by its norm": lambda array, axis: (
+    "the softmax of {}": _softmax,
+    "the logarithm of the softmax of {}": lambda array, axis: np.log(_softmax(array, axis)),
+    "the running sum of {}": lambda array, axis: np.cumsum(array, axis=axis),
+    "{} divided by its sum": lambda array, axis: array / array.sum(axis=axis, keepdims=True),
+    "{} divided by its norm": lambda array, axis: (
         array / np.sqrt(np.square(array).sum(axis=axis, keepdims=True))
     ),
-    "what is left when its mean is taken away": lambda array, axis: (
-        array - array.mean(axis=axis, keepdims=True)
-    ),
-    "what is left when mean and deviation are normed": _standardised,
-    "what is left when it is divided by its largest number": lambda array, axis: (
+    "{} less its mean": lambda array, axis: array - array.mean(axis=axis, keepdims=True),
+    "{} normed to mean 0 and deviation 1": _standardised,
+    "{} divided by its largest number": lambda array, axis: (
         array / array.max(axis=axis, keepdims=True)
     ),
 }
@@ -131,9 +128,9 @@ def computed(pair: Pair) -> Iterator[Relation]:
         return
     for text, function in FUNCTIONS.items():
         if pair.alike(pair.received, function(pair.expected)):
-            yield Relation("function", f"{pair.name} is {text} of the right one")
+            yield Relation("function", f"{pair.name} is {text.format('the right one')}")
         if text != ROUNDED and pair.alike(pair.expected, function(pair.received)):
-            said = f"the right {pair.name} is {text} of yours, as if this step were missing"
+            said = f"the right {pair.name} is {text.format('yours')}, as if this step were missing"
             yield Relation("function-missing", said)
     for axis in range(pair.expected.ndim):
         if pair.expected.shape[axis] == 1:
@@ -141,10 +138,11 @@ def computed(pair: Pair) -> Iterator[Relation]:
         for text, along in ALONG.items():
             over = f"over {pair.axis(axis)}"
             if pair.alike(pair.received, along(pair.expected, axis)):
-                yield Relation("function", f"{pair.name} is {text} of the right one, {over}")
+                said = f"{pair.name} is {text.format('the right one')}, {over}"
+                yield Relation("function", said)
             if pair.alike(pair.expected, along(pair.received, axis)):
-                said = f"the right {pair.name} is {text} of yours, {over}, as if it were missing"
-                yield Relation("function-missing", said)
+                said = f"the right {pair.name} is {text.format('yours')}, {over}"
+                yield Relation("function-missing", f"{said}, as if this step were missing")
 
 
 def inverted(pair: Pair) -> Iterator[Relation]:
@@ -199,7 +197,7 @@ def rearranged(pair: Pair) -> Iterator[Relation]:
             yield Relation("order", said)
     flat = [np.sort(each, axis=None) for each in (received, expected)]
     if pair.kind == "f" and ndim and pair.weight >= MANY and pair.alike(*flat):
-        said = f"{pair.name} holds the right numbers at other places: look at reshape and transpose"
+        said = f"{pair.name} holds the right numbers, but at other places"
         yield Relation("order", said)
 
 
