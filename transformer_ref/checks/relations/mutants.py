@@ -13,11 +13,11 @@ import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from types import CodeType
+from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any
 
 from transformer_ref.checks.authoring.changes import ALWAYS_THERE
-from transformer_ref.checks.registry import find_task
+from transformer_ref.checks.registry import all_tasks, find_task
 from transformer_ref.checks.task import ModuleTask, Task
 
 # A loop that a slip keeps from ending is cut off.
@@ -25,6 +25,8 @@ MOST_ROUNDS = 2_000
 # To make and ask one takes about a millisecond, and two where the answer is a large module.
 MOST_MUTANTS = 80
 MOST_OF_LARGE = 30
+# Of each earlier task whose answer this one calls.
+MOST_OF_HELPER = 24
 
 # What is tried first where there are more: slips that begin with these words.
 FIRST = (
@@ -58,12 +60,15 @@ class Mutant:
         code: makes the function or class.
         module: of the right answer.
         name: of the function or class.
+        helper: an earlier task's answer with the slip, which this one calls; None where the slip is
+            in this answer itself.
     """
 
     slip: str
     code: CodeType
     module: str
     name: str
+    helper: Mutant | None = None
 
     def build(self) -> Callable[..., Any]:
         """Return the function or class."""
@@ -77,6 +82,11 @@ class Mutant:
             return True
 
         space = ALWAYS_THERE | vars(sys.modules[self.module]) | {"_tick": tick}
+        if self.helper is not None:
+            changed = {self.helper.name: self.helper.build()}
+            package = space.get("reference")
+            known = vars(package) if isinstance(package, ModuleType) else {}
+            space |= changed | {"reference": SimpleNamespace(**known | changed)}
         exec(self.code, space)
         built: Callable[..., Any] = space[self.name]
         return built
@@ -90,7 +100,8 @@ def mutants_of(task: str) -> tuple[Mutant, ...]:
         task: its key.
 
     Returns:
-        the mutants, one for each slip; those of one name stand together.
+        the mutants, one for each slip, first those of the answer itself, then those of earlier
+        answers that it calls.
     """
     found = find_task(task)
     answer = found.answer or found.reference
@@ -101,6 +112,7 @@ def mutants_of(task: str) -> tuple[Mutant, ...]:
         elif isinstance(loop, ast.comprehension):
             loop.ifs.insert(0, _tick())
     _without_words(tree)
+    whole = compile(ast.fix_missing_locations(tree), f"<{task}>", "exec")
     chosen = _chosen(list(_slips_of(tree)), found)
     made = []
     for place, slip in enumerate(_slips_of(tree)):
@@ -112,20 +124,38 @@ def mutants_of(task: str) -> tuple[Mutant, ...]:
         except (SyntaxError, ValueError, TypeError):
             continue
         made.append(Mutant(slip, code, answer.__module__, answer.__name__))
+    for helper in _helpers(tree, task):
+        for mutant in sorted(mutants_of(helper), key=lambda each: _rank(each.slip))[
+            :MOST_OF_HELPER
+        ]:
+            slip = f"{mutant.slip}, inside of `{mutant.name}`"
+            made.append(Mutant(slip, whole, answer.__module__, answer.__name__, mutant))
     return tuple(made)
+
+
+def _helpers(tree: ast.Module, task: str) -> list[str]:
+    """List the tasks whose answers an answer calls, under their own names."""
+    called = {
+        node.attr if isinstance(node, ast.Attribute) else node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name)
+        or (isinstance(node, ast.Attribute) and ast.unparse(node.value) == "reference")
+    }
+    return [key for key in all_tasks() if key != task and key.split(".")[1] in called]
+
+
+def _rank(slip: str) -> int:
+    """Put the slips first that are made most often."""
+    if slip.startswith(LAST):
+        return 2
+    return 0 if slip.startswith(FIRST) or "works along" in slip else 1
 
 
 def _chosen(slips: list[str], task: Task) -> set[int]:
     """Choose the places of those that are tried."""
-
-    def rank(place: int) -> tuple[int, int]:
-        slip = slips[place]
-        first = 0 if slip.startswith(FIRST) else 2 if slip.startswith(LAST) else 1
-        return first, place
-
     large = isinstance(task, ModuleTask) or len(task.makers) > 0
     most = MOST_OF_LARGE if large else MOST_MUTANTS
-    return set(sorted(range(len(slips)), key=rank)[:most])
+    return set(sorted(range(len(slips)), key=lambda place: _rank(slips[place]))[:most])
 
 
 def _tick() -> ast.Call:
