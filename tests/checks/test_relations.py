@@ -88,6 +88,8 @@ def test_what_arrays_have_to_do_with_each_other(received, expected, key):
         (np.where(np.arange(5) == 0, 9.0, FLOATS), FLOATS, "only-first"),
         (np.where(np.arange(5) == 4, 9.0 + FLOATS, FLOATS), FLOATS, "only-last"),
         (SQUARE + 1000 * np.eye(4) * SQUARE, SQUARE, "diagonal"),
+        (np.where(np.arange(4) < 2, SQUARE, 0.0), SQUARE, "only-half"),
+        (np.where(np.arange(4) % 2, SQUARE, -SQUARE), SQUARE, "only-every-other"),
         (np.where(FLOATS < 0, np.nan, FLOATS), FLOATS, "not-finite"),
         (np.where(FLOATS < 0, -1e9, FLOATS), np.where(FLOATS < 0, -np.inf, FLOATS), "not-infinite"),
         (1.001 * FLOATS + 0.001 * FLOATS**2, FLOATS, "nearly"),
@@ -317,6 +319,14 @@ def test_a_slip_that_never_ends_is_cut_off():
         for n, each in enumerate(mutants_of("tokenizers.merge_pair"))
     }
     assert any("a loop does not end" in each for each in faults)
+
+
+def test_one_sequence_of_the_batch_is_another_question():
+    case = Case("", {"x": np.arange(6.0).reshape(2, 3), "size": 3})
+    asked = dict(other_questions(case, {"x": ("B", "T")}))
+    alone = asked["only the last sequence of the batch is used"].arguments["x"]
+    assert alone.tolist() == [[3.0, 4.0, 5.0]]
+    assert "only the last sequence of the batch is used" not in dict(other_questions(case, {}))
 
 
 def test_other_questions_differ_from_the_question():

@@ -26,6 +26,7 @@ def other_questions(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterator
         called is the same in all cases.
     """
     yield from _exchanged(case)
+    yield from _one_of_the_batch(case, axes)
     for name, value in case.arguments.items():
         if isinstance(value, dict) and SAID in value:
             continue
@@ -39,6 +40,20 @@ def other_questions(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterator
             for text, other in _settings(f"`{name}`", value):
                 yield text, replace(case, settings={**case.settings, name: other})
     yield from _weights(case)
+
+
+def _one_of_the_batch(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterator[Asked]:
+    """Only one sequence of the batch, of all arguments that have a batch."""
+    batched = {
+        name: value
+        for name, value in case.arguments.items()
+        if isinstance(value, np.ndarray) and axes.get(name, ())[:1] == ("B",) and len(value) > 1
+    }
+    for text, chosen in (("first", slice(0, 1)), ("last", slice(-1, None))):
+        if batched:
+            alone = {name: value[chosen].copy() for name, value in batched.items()}
+            said = f"only the {text} sequence of the batch is used"
+            yield said, replace(case, arguments={**case.arguments, **alone})
 
 
 def _exchanged(case: Case) -> Iterator[Asked]:

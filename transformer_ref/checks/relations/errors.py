@@ -245,6 +245,10 @@ FORMS: tuple[tuple[str, str], ...] = (
         "the results should come back side by side, as many as the task names, in its order",
     ),
     (
+        r"should be a pair|expected a pair",
+        "a pair is asked for, and something else comes back",
+    ),
+    (
         r"should be a tensor, received|expected one tensor, received",
         "a tensor is asked for, and something else comes back",
     ),

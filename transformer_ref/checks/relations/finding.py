@@ -23,7 +23,7 @@ from transformer_ref.checks.relations.evidence import (
 )
 from transformer_ref.checks.relations.gradients import gradient_relation, step_relation
 from transformer_ref.checks.relations.which_cases import find_trait
-from transformer_ref.checks.task import Outcome
+from transformer_ref.checks.task import Outcome, ProbeTask
 
 Search = Callable[[Exam, list[Outcome], list[str]], Relation | None]
 
@@ -123,7 +123,13 @@ def _of_errors(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relat
 
 def _of_forms(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
     """Explain what came instead of a result."""
-    texts: list[tuple[str, dict[str, float]]] = [(reason, {}) for reason in reasons if reason]
+    texts: list[tuple[str, dict[str, float]]] = [
+        (reason, {})
+        for reason, case in zip(reasons, exam.cases, strict=True)
+        if reason and not case.refused
+    ]
+    if not texts:
+        texts = [(reason, {}) for reason in reasons if reason]
     return errors.explain(texts, errors.FORMS)
 
 
@@ -141,6 +147,8 @@ def _of_steps(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relati
 
 def _main_pairs(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Iterator[list[Pair]]:
     """Give the pairs of each result that is wrong in all failing cases, the last result first."""
+    if isinstance(exam.task, ProbeTask):
+        return  # what is compared there was found by us, and has no name that students know
     failing = [
         number
         for number, reason in enumerate(reasons)

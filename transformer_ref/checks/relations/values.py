@@ -264,10 +264,12 @@ def only_at(pair: Pair) -> Iterator[Relation]:
         return
     wrong = pair.wrong
     for axis, size in enumerate(pair.expected.shape):
-        if size < 3:
-            continue
         lines = np.asarray(np.moveaxis(wrong, axis, 0).reshape(size, -1).any(axis=1))
         along = f"along {pair.axis(axis)}"
+        if axis == pair.expected.ndim - 1 and size % 2 == 0:
+            yield from _half_of(pair, lines, along)
+        if size < 3:
+            continue
         if lines[0] and not lines[1:].any():
             yield Relation("only-first", f"only the first place {along} is wrong in {pair.name}")
         if lines[-1] and not lines[:-1].any():
@@ -278,12 +280,23 @@ def only_at(pair: Pair) -> Iterator[Relation]:
         if not lines[-1] and lines[:-1].all():
             said = f"the last place {along} is right in {pair.name}, and all others are wrong"
             yield Relation("all-but-last", said)
-        if axis == pair.expected.ndim - 1 and size % 2 == 0 and size >= 4:
-            for start, which in ((0, "even"), (1, "odd")):
-                if lines[start::2].any() and not lines[1 - start :: 2].any():
-                    said = f"only the {which} places {along}, counted from 0, are wrong in"
-                    yield Relation("only-every-other", f"{said} {pair.name}")
     yield from _diagonal(pair)
+
+
+def _half_of(pair: Pair, lines: np.ndarray, along: str) -> Iterator[Relation]:
+    """Wrong at every other place only, or in one half."""
+    for start, which in ((0, "even"), (1, "odd")):
+        if lines[start::2].any() and not lines[1 - start :: 2].any():
+            said = f"only the {which} places {along}, counted from 0, are wrong in {pair.name}"
+            yield Relation("only-every-other", said)
+    middle = len(lines) // 2
+    for mine, other, which in (
+        (lines[:middle], lines[middle:], "first"),
+        (lines[middle:], lines[:middle], "second"),
+    ):
+        if mine.any() and not other.any():
+            said = f"only the {which} half {along} is wrong in {pair.name}"
+            yield Relation("only-half", said)
 
 
 def _diagonal(pair: Pair) -> Iterator[Relation]:
