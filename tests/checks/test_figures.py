@@ -35,6 +35,16 @@ def test_the_figures_count():
     assert "| attention.merge_heads | 1 of 2 | 1 of 1 | 0.0% | 1 of 1 |" in report.as_table([found])
 
 
+def test_the_figures_tell_names_relations_and_bare_numbers_apart():
+    found = report.Figures(MERGE)
+    found.count("wrong", "no-transpose", untransposed, 0)
+    found.count("mutant", None, lambda x: merge(x).flip(1), 0)
+    found.count("mutant", None, lambda x: merge(x) + x.mean() * merge(x).square(), 0)
+    found.count("mutant", None, lambda x: merge(x).flip(2), 0)
+    assert (found.wrong, found.with_relation, found.bare) == (4, 2, 1)
+    assert report.as_table([found]).endswith("| 25.0% | 50.0% | 25.0% |")
+
+
 def test_a_slug_is_measured_task_by_task(monkeypatch):
     monkeypatch.setattr(report, "measure_task", lambda task, material, seeds: (task, seeds))
     found = report.measure("attention", SEEDS, MATERIAL)

@@ -36,6 +36,8 @@ class Figures:
         named_right: those where the message names that one.
         unnamed: gradings of mutants, for which no name is right.
         named_wrongly: those that were given a name.
+        with_relation: gradings of wrong answers without a name that were told a relation.
+        bare: those that were told neither, and got bare numbers.
         details: one line for each grading that went wrong.
     """
 
@@ -48,6 +50,8 @@ class Figures:
     named_right: int = 0
     unnamed: int = 0
     named_wrongly: int = 0
+    with_relation: int = 0
+    bare: int = 0
     details: list[str] = field(default_factory=list)
 
     @property
@@ -59,6 +63,13 @@ class Figures:
         """
         right = self.named_right + self.unnamed - self.named_wrongly
         return right / (self.named + self.unnamed) if self.named + self.unnamed else 1.0
+
+    @property
+    def told(self) -> str:
+        """Shares of the wrong answers that got a name, a relation, and neither, as three cells."""
+        named = self.wrong - self.with_relation - self.bare
+        parts = (named, self.with_relation, self.bare)
+        return " | ".join(f"{part / self.wrong:.1%}" if self.wrong else "" for part in parts)
 
     def count(self, kind: str, expected: str | None, answer: Any, seed: int) -> None:
         """Grade an answer and count the result.
@@ -82,6 +93,8 @@ class Figures:
         if accepted:
             self.false_accepts += 1
             self.details.append(f"{name} ({expected}) is accepted")
+        self.with_relation += bool(result.relation)
+        self.bare += result.misconception is None and not result.relation
         self.named += expected is not None
         self.unnamed += expected is None
         right = result.misconception == expected
@@ -163,14 +176,16 @@ def as_table(figures: list[Figures]) -> str:
         the table.
     """
     rows = [
-        "| task | false accepts | false rejects | hint accuracy | mutants named wrongly |",
-        "|---|---|---|---|---|",
+        "| task | false accepts | false rejects | hint accuracy | mutants named wrongly "
+        "| named | relation | bare |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for each in figures:
         rows.append(
             f"| {each.task} | {each.false_accepts} of {each.wrong} "
             f"| {each.false_rejects} of {each.correct} "
-            f"| {each.hint_accuracy:.1%} | {each.named_wrongly} of {each.unnamed} |"
+            f"| {each.hint_accuracy:.1%} | {each.named_wrongly} of {each.unnamed} "
+            f"| {each.told} |"
         )
     return "\n".join(rows)
 

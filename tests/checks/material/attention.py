@@ -1682,6 +1682,21 @@ def m_pair_none(module, x):
 # the lists
 # =============================================================================================
 
+
+def _without_bias(self, *each):
+    layers = (self.q_proj, self.k_proj, self.v_proj)
+    return [x @ layer.weight.T for x, layer in zip(each, layers, strict=True)]
+
+
+def _untransposed(self, *each):
+    layers = (self.q_proj, self.k_proj, self.v_proj)
+    return [x @ layer.weight + layer.bias for x, layer in zip(each, layers, strict=True)]
+
+
+def _untransposed_last(self, x):
+    return x @ self.out_proj.weight + self.out_proj.bias
+
+
 CORRECT = {
     "attention.attention_scores": [
         scores_matmul,
@@ -1853,6 +1868,14 @@ WRONG = {
         ("changes-its-input", w_merge_inplace),
     ],
     "attention.MultiHeadAttention": [
+        (
+            "bias-not-used",
+            _mha(project=_without_bias, last=lambda self, x: x @ self.out_proj.weight.T),
+        ),
+        ("bias-not-used", _mha(project=_without_bias)),
+        ("weight-not-transposed", _mha(project=_untransposed, last=_untransposed_last)),
+        ("weight-not-transposed", _mha(project=_untransposed)),
+        ("merged-in-turn", _mha(join=lambda self, x: x.movedim(1, -1).flatten(2))),
         ("scaled-by-num-heads", _attends(w_attn_heads)),
         ("no-scale", _attends(w_attn_no_scale)),
         ("scaled-by-k", _attends(w_attn_k)),

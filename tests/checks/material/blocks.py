@@ -128,6 +128,18 @@ def w_norm_no_eps(x, weight, bias, eps):
     return y * (y * y).mean(-1, keepdim=True).pow(-0.5) * weight + bias
 
 
+def w_norm_floor(x, weight, bias, eps):
+    centred = x - x.mean(-1, keepdim=True)
+    deviation = centred.pow(2).mean(-1, keepdim=True).sqrt()
+    return weight * centred / deviation.clamp(min=eps) + bias
+
+
+def w_norm_floor_of_variance(x, weight, bias, eps):
+    centred = x - x.mean(-1, keepdim=True)
+    variance = centred.pow(2).mean(-1, keepdim=True).clamp(min=eps)
+    return weight * centred * variance.rsqrt() + bias
+
+
 def w_norm_own_eps(x, weight, bias, eps):
     eps = 1e-5
     return norm_plain(x, weight, bias, eps)
@@ -1874,6 +1886,8 @@ CORRECT = {
 
 WRONG = {
     "blocks.layer_norm": [
+        ("eps-as-a-floor", w_norm_floor),
+        ("eps-as-a-floor", w_norm_floor_of_variance),
         ("unbiased-variance", w_norm_unbiased),
         ("eps-outside-the-root", w_norm_eps_outside),
         ("unbiased-std-plus-eps", w_norm_annotated),

@@ -111,6 +111,28 @@ def w_greedy_text(next_logits, bos_id, eos_id, max_len):
     return ids
 
 
+def w_greedy_until_bos(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        token = next_logits(ids).argmax().item()
+        ids.append(token)
+        if token == bos_id:
+            return ids
+    return ids
+
+
+def w_greedy_exchanged(next_logits, bos_id, eos_id, max_len):
+    return greedy_while(next_logits, eos_id, bos_id, max_len)
+
+
+def w_greedy_one_late(next_logits, bos_id, eos_id, max_len):
+    ids, last = [bos_id], None
+    while len(ids) < max_len and last != eos_id:
+        last = ids[-1]
+        ids.append(next_logits(ids).argmax().item())
+    return ids
+
+
 def w_greedy_until_eos(next_logits, bos_id, eos_id, max_len):
     ids = [bos_id]
     token = None
@@ -594,6 +616,24 @@ def w_filter_log(logits, top_k=None, top_p=None):
 
 def w_filter_log_first(logits, top_k=None, top_p=None):
     return _p(_k(F.log_softmax(logits, dim=-1), top_k), top_p)
+
+
+def w_filter_gathered(logits, top_k=None, top_p=None):
+    out = _k(logits, top_k)
+    if top_p is None:
+        return out
+    probs, places = torch.sort(out.softmax(-1), dim=-1, descending=True)
+    cut = torch.cumsum(probs, -1) - probs >= top_p
+    return torch.where(torch.gather(cut, -1, places), NINF, out)
+
+
+def w_filter_over_rows(logits, top_k=None, top_p=None):
+    out = _k(logits, top_k)
+    if top_p is None:
+        return out
+    probs, places = torch.sort(torch.softmax(out, 0), dim=-1, descending=True)
+    cut = torch.cumsum(probs, -1) - probs >= top_p
+    return torch.where(cut.gather(-1, places.argsort(-1)), NINF, out)
 
 
 def w_filter_sorted(logits, top_k=None, top_p=None):
@@ -2142,6 +2182,9 @@ CORRECT = {
 
 WRONG = {
     "decoding.greedy_decode": [
+        ("begin-and-end-exchanged", w_greedy_until_bos),
+        ("begin-and-end-exchanged", w_greedy_exchanged),
+        ("end-seen-too-late", w_greedy_one_late),
         ("sampled", m_greedy_sampled),
         ("tensor-for-a-number", m_greedy_tensor),
         ("max-not-argmax", w_greedy_max),
@@ -2171,6 +2214,8 @@ WRONG = {
         ("nothing-said-twice", w_greedy_no_repeats),
     ],
     "decoding.filter_logits": [
+        ("gather-for-scatter", w_filter_gathered),
+        ("softmax-over-rows", w_filter_over_rows),
         ("only-k-logits", w_filter_only_k),
         ("not-renormalised", w_filter_p_then_k),
         ("one-of-the-two", w_filter_elif),

@@ -960,6 +960,16 @@ def w_cbow_once(ids, window):
     return out
 
 
+def w_cbow_removed(ids, window):
+    out = []
+    for i, word in enumerate(ids):
+        around = [ids[j] for j in range(len(ids)) if abs(j - i) <= window]
+        around.remove(word)
+        if around:
+            out.append((around, word))
+    return out
+
+
 def w_cbow_sorted(ids, window):
     out = []
     for context, center in cbow_slices(ids, window):
@@ -2484,6 +2494,7 @@ WRONG = {
         ("changes-its-input", w_skip_pop),
     ],
     "embeddings.cbow_examples": [
+        ("first-equal-word-removed", w_cbow_removed),
         ("first-place-of-a-word", w_bags_index),
         ("returns-in-the-loop", w_bags_returns),
         ("centre-among-contexts", w_cbow_center),

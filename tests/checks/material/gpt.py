@@ -120,6 +120,19 @@ def w_batch_roll(ids, block_size, starts):
     return x, torch.roll(x, -1, 1)
 
 
+def w_batch_last_again(ids, block_size, starts):
+    x = ids[_grid(starts, block_size)]
+    return x, torch.cat([x[:, 1:], x[:, -1:]], dim=1)
+
+
+def w_batch_floats(ids, block_size, starts):
+    x, y = torch.zeros(2, len(starts), block_size)
+    for row, start in enumerate(starts):
+        x[row] = ids[start : start + block_size]
+        y[row] = ids[start + 1 : start + 1 + block_size]
+    return x, y
+
+
 def w_batch_zero(ids, block_size, starts):
     x = ids[_grid(starts, block_size)]
     return x, F.pad(x[:, 1:], (0, 1))
@@ -180,7 +193,7 @@ def m_batch_reversed(ids, block_size, starts):
     return x, y.flip(1)
 
 
-def m_batch_float(ids, block_size, starts):
+def w_batch_as_floats(ids, block_size, starts):
     x, y = batch_index(ids, block_size, starts)
     return x.float(), y.float()
 
@@ -904,6 +917,21 @@ def _loop(
         return end(ids, length)
 
     return generate
+
+
+def w_generate_no_axis(model, ids, max_new_tokens):
+    out = ids
+    for _ in range(max_new_tokens):
+        out = torch.cat((out, model(out)[:, -1, :].max(dim=-1).indices), dim=1)
+    return out
+
+
+def w_generate_below(model, ids, max_new_tokens):
+    out = ids
+    for _ in range(max_new_tokens):
+        token = model(out)[:, -1, :].argmax(dim=-1)
+        out = torch.cat((out, token[:, None]))
+    return out
 
 
 def w_generate_last_token(model, ids, max_new_tokens):
@@ -1756,6 +1784,9 @@ CORRECT = {
 
 WRONG = {
     "gpt.lm_batch": [
+        ("last-label-filled", w_batch_last_again),
+        ("floats-for-ids", w_batch_floats),
+        ("floats-for-ids", w_batch_as_floats),
         ("next-block", w_batch_next_block),
         ("one-row", w_batch_returns),
         ("one-row", w_batch_overwritten),
@@ -1834,6 +1865,8 @@ WRONG = {
         ("cut-off", w_gpt_detached_residual),
     ],
     "gpt.generate": [
+        ("axis-lost", w_generate_no_axis),
+        ("joined-along-the-batch", w_generate_below),
         ("sampled", m_generate_random),
         ("max-not-argmax", w_generate_max),
         ("returns-in-the-loop", w_generate_returns),
@@ -1927,7 +1960,6 @@ WRONG = {
 MUTANTS = {
     "gpt.lm_batch": [
         m_batch_reversed,
-        m_batch_float,
         m_batch_rows_reversed,
         m_batch_sorted,
         m_batch_in_place,

@@ -370,6 +370,15 @@ def w_loss_perplexity(logits, labels, pad_id, label_smoothing=0.0):
     return torch.exp(loss_flat(logits, labels, pad_id, label_smoothing))
 
 
+def w_loss_own_smoothing(logits, labels, pad_id, label_smoothing=0.0):
+    eps = label_smoothing if label_smoothing > 0 else 0.1
+    return loss_flat(logits, labels, pad_id, eps)
+
+
+def w_loss_fixed_smoothing(logits, labels, pad_id, label_smoothing=0.0):
+    return loss_flat(logits, labels, pad_id, 0.1)
+
+
 def w_loss_bits(logits, labels, pad_id, label_smoothing=0.0):
     return loss_flat(logits, labels, pad_id, label_smoothing) / np.log(2)
 
@@ -572,6 +581,25 @@ def w_rate_since_the_peak(step, d_model, warmup):
     if step <= warmup:
         return d_model**-0.5 * step * warmup**-1.5
     return d_model**-0.5 * (step - warmup) ** -0.5
+
+
+def w_rate_sum(step, d_model, warmup):
+    rise, fall = step / warmup**1.5, step**-0.5
+    return sum((rise, fall)) / math.sqrt(d_model)
+
+
+def w_rate_powers(step, d_model, warmup):
+    rise, fall = step / math.sqrt(warmup), 1 / step**1.5
+    return min(rise, fall) / math.sqrt(d_model)
+
+
+def w_rate_flat_rise(step, d_model, warmup):
+    return min(1 / math.sqrt(step), 1 / (warmup * math.sqrt(warmup))) / math.sqrt(d_model)
+
+
+def w_rate_brackets(step, d_model, warmup):
+    smaller = min(step, 1 / math.sqrt(step))
+    return smaller / (math.sqrt(d_model) * warmup * math.sqrt(warmup))
 
 
 def m_rate_tensor(step, d_model, warmup):
@@ -1779,6 +1807,8 @@ WRONG = {
         ("one-token-only", w_split_first),
     ],
     LOSS: [
+        ("smoothing-of-its-own", w_loss_own_smoothing),
+        ("smoothing-of-its-own", w_loss_fixed_smoothing),
         ("number-for-a-tensor", m_loss_number),
         ("padding-in-the-loss", w_loss_default_index),
         ("padding-is-counted", w_loss_mask_mean),
@@ -1812,6 +1842,10 @@ WRONG = {
         ("changes-its-input", w_loss_labels_overwritten),
     ],
     RATE: [
+        ("sum-of-the-branches", w_rate_sum),
+        ("powers-exchanged", w_rate_powers),
+        ("no-step-in-the-rise", w_rate_flat_rise),
+        ("brackets-closed-too-early", w_rate_brackets),
         ("tensor-for-a-number", m_rate_tensor),
         ("d_model-in-one-branch", w_rate_one_branch),
         ("whole-exponents", w_rate_floored),

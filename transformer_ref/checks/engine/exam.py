@@ -7,7 +7,8 @@ which an answer runs, loses them before it does anything else.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -48,6 +49,30 @@ class Exam:
                 wrong = self.task.wrong(misconception, variant)
                 self._wrong[key] = self._ask(wrong, self.cases[number])
         return self._wrong[key]
+
+    def otherwise(
+        self, key: str, number: int, ours: Callable[..., object], case: Case, *, made: bool = False
+    ) -> Outcome:
+        """The outcome of something that is neither right nor a misconception, when first asked.
+
+        Args:
+            key: its name, the same for the same thing.
+            number: of the case.
+            ours: a function or class of our own.
+            case: the question that is put, such as the case itself or a changed one.
+            made: whether `ours` gives the function or class when it is called.
+
+        Returns:
+            the outcome.
+        """
+        known = (f"otherwise: {key}", 0, number)
+        if known not in self._wrong:
+            with _undisturbed(), warnings.catch_warnings(action="ignore"):
+                try:
+                    self._wrong[known] = self._ask(ours() if made else ours, case)
+                except Exception as error:  # a question that cannot even be put
+                    self._wrong[known] = Outcome(fault="raised", error=repr(error))
+        return self._wrong[known]
 
     def forget(self) -> None:
         """Overwrite and drop all outcomes; they are made again when they are asked for."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from transformer_ref.checks.engine.exam import Exam
 from transformer_ref.checks.engine.faults import fault_of_result
+from transformer_ref.checks.relations.evidence import Relation
 from transformer_ref.checks.task import Misconception, Outcome
 
 
@@ -41,7 +42,11 @@ def why_nothing(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -
 
 
 def write_message(
-    exam: Exam, outcomes: list[Outcome], reasons: list[str], mistake: Misconception | None
+    exam: Exam,
+    outcomes: list[Outcome],
+    reasons: list[str],
+    mistake: Misconception | None,
+    relation: Relation | None = None,
 ) -> str:
     """Write the message on an answer that does not pass.
 
@@ -50,6 +55,7 @@ def write_message(
         outcomes: the answer's.
         reasons: what is wrong with each, "" where it passes.
         mistake: the misconception that was found, or None.
+        relation: what the wrong results have to do with the right ones, or None.
 
     Returns:
         a few lines.
@@ -58,6 +64,8 @@ def write_message(
     lines = [f"{exam.task.key}: {reasons.count('')} of {len(reasons)} cases pass."]
     if mistake is not None:
         lines += [f"Likely mistake: {mistake.title}.", f"  {mistake.hint}"]
+    if relation is not None:
+        lines.append(f"What shows in every case that fails: {relation.sentence}.")
     end = "" if reasons[number].endswith(("?", "!", ".")) else "."
     wrong = any(fault_of_result(exam, each, outcomes) for each in range(len(outcomes)))
     but = "" if wrong else "the result is right, but "  # in every case, not only in this one

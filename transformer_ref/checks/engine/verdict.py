@@ -8,6 +8,7 @@ from transformer_ref.checks.engine.diagnosis import find_misconception
 from transformer_ref.checks.engine.exam import Exam, read_all
 from transformer_ref.checks.engine.faults import find_fault
 from transformer_ref.checks.engine.messages import why_nothing, write_message
+from transformer_ref.checks.relations import find_relation
 from transformer_ref.checks.task import Outcome
 
 # What an answer that is not right is worth at most.
@@ -26,6 +27,8 @@ class Result:
         task: key of the task.
         passed: number of cases passed.
         total: number of cases.
+        relation: what the wrong results have to do with the right ones, where there is no
+            misconception, such as "factor"; "" where nothing was found.
     """
 
     score: float
@@ -34,6 +37,7 @@ class Result:
     task: str = ""
     passed: int = 0
     total: int = 0
+    relation: str = ""
 
 
 def judge(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -> Result:
@@ -58,7 +62,9 @@ def judge(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -> Resu
     if passed == total:
         return Result(1.0, None, f"{key}: all {total} cases pass.", key, passed, total)
     mistake = find_misconception(exam, outcomes, reasons)
-    message = write_message(exam, outcomes, reasons, mistake)
+    relation = None if mistake else find_relation(exam, outcomes, reasons)
+    message = write_message(exam, outcomes, reasons, mistake, relation)
     # Whether the mistake has a name does not count: to mend one of two would cost points.
     score = min(MOST_FOR_WRONG, passed / total)
-    return Result(score, mistake.key if mistake else None, message, key, passed, total)
+    name = mistake.key if mistake else None
+    return Result(score, name, message, key, passed, total, relation.key if relation else "")

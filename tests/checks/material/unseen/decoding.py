@@ -432,7 +432,9 @@ def _(query, key, value, cache):
     return _attend(query, keys, values), (key, value)
 
 
-@wrong("decoding.cached_attention", "the values are not cached, only the keys")
+@wrong(
+    "decoding.cached_attention", "the values are not cached, only the keys", relation="independent"
+)
 def _(query, key, value, cache):
     keys = key
     if cache is not None:

@@ -10,7 +10,7 @@ from transformer_ref.checks import tokenizers as reference
 # gpt.lm_batch
 
 
-@wrong("gpt.lm_batch", "pieces are one longer than asked")
+@wrong("gpt.lm_batch", "pieces are one longer than asked", relation="length")
 def _(ids, block_size, starts):
     x = torch.stack([ids[s : s + block_size + 1] for s in starts])
     return x[:, :-1], x
@@ -33,7 +33,7 @@ def _(ids, block_size, starts):
     return ids[:n].view(-1, block_size), ids[1 : n + 1].view(-1, block_size)
 
 
-@wrong("gpt.lm_batch", "random starts of its own")
+@wrong("gpt.lm_batch", "random starts of its own", relation="unsteady")
 def _(ids, block_size, starts):
     starts = torch.randint(len(ids) - block_size, (len(starts),))
     x = torch.stack([ids[s : s + block_size] for s in starts])
@@ -79,7 +79,7 @@ def _(model, ids, max_new_tokens):
     return ids
 
 
-@wrong("gpt.generate", "put below instead of behind")
+@wrong("gpt.generate", "put below instead of behind", "axis-lost")
 def _(model, ids, max_new_tokens):
     for _ in range(max_new_tokens):
         best = model(ids)[:, -1].argmax(-1)
@@ -87,7 +87,7 @@ def _(model, ids, max_new_tokens):
     return ids
 
 
-@wrong("gpt.generate", "keepdim is missing")
+@wrong("gpt.generate", "keepdim is missing", "axis-lost")
 def _(model, ids, max_new_tokens):
     for _ in range(max_new_tokens):
         best = model(ids)[:, -1].argmax(-1)
@@ -108,7 +108,7 @@ def _(model, ids, max_new_tokens):
 # decoding.greedy_decode
 
 
-@wrong("decoding.greedy_decode", "looks at the token before the one just said")
+@wrong("decoding.greedy_decode", "looks at the token before the one just said", "end-seen-too-late")
 def _(next_logits, bos_id, eos_id, max_len):
     ids = [bos_id]
     while len(ids) < max_len and ids[-2:-1] != [eos_id]:
@@ -146,7 +146,11 @@ def _(next_logits, bos_id, eos_id, max_len):
     return ids
 
 
-@wrong("decoding.greedy_decode", "stops at the begin token instead of the end token")
+@wrong(
+    "decoding.greedy_decode",
+    "stops at the begin token instead of the end token",
+    "begin-and-end-exchanged",
+)
 def _(next_logits, bos_id, eos_id, max_len):
     ids = [bos_id]
     while len(ids) < max_len:
@@ -196,7 +200,7 @@ def _(logits, top_k=None, top_p=None):
     return logits
 
 
-@wrong("decoding.filter_logits", "-1e9 instead of minus infinity")
+@wrong("decoding.filter_logits", "-1e9 instead of minus infinity", relation="not-infinite")
 def _(logits, top_k=None, top_p=None):
     if top_k is not None:
         k = min(top_k, logits.shape[-1])
@@ -225,7 +229,9 @@ def _(logits, top_k=None, top_p=None):
 
 
 @wrong(
-    "decoding.filter_logits", "the order itself is used to scatter back: gather instead of scatter"
+    "decoding.filter_logits",
+    "the order itself is used to scatter back: gather instead of scatter",
+    "gather-for-scatter",
 )
 def _(logits, top_k=None, top_p=None):
     if top_k is not None:
@@ -252,7 +258,9 @@ def _(logits, top_k=None, top_p=None):
 # training.noam_learning_rate
 
 
-@wrong("training.noam_learning_rate", "the exponents of the branches are swapped")
+@wrong(
+    "training.noam_learning_rate", "the exponents of the branches are swapped", "powers-exchanged"
+)
 def _(step, d_model, warmup):
     return d_model**-0.5 * min(step**-1.5, step * warmup**-0.5)
 
@@ -276,12 +284,12 @@ def _(step, d_model, warmup):
     return d_model**-0.5 * min(step**-0.5, step / warmup)
 
 
-@wrong("training.noam_learning_rate", "the second branch without the step")
+@wrong("training.noam_learning_rate", "the second branch without the step", "no-step-in-the-rise")
 def _(step, d_model, warmup):
     return d_model**-0.5 * min(step**-0.5, warmup**-1.5)
 
 
-@wrong("training.noam_learning_rate", "print instead of return")
+@wrong("training.noam_learning_rate", "print instead of return", relation="form")
 def _(step, d_model, warmup):
     print(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
 
@@ -304,7 +312,11 @@ def _(d_model, d_ff, num_layers, vocab_size):
     return _stacks(d_model, d_ff, num_layers, norms=4) + vocab_size * d_model
 
 
-@wrong("blocks.count_parameters", "a single feed-forward network for each pair of layers")
+@wrong(
+    "blocks.count_parameters",
+    "a single feed-forward network for each pair of layers",
+    relation="slip",
+)
 def _(d_model, d_ff, num_layers, vocab_size):
     return _stacks(d_model, d_ff, num_layers, networks=1) + vocab_size * d_model
 
@@ -343,7 +355,7 @@ def _(vectors, trainable, pad_id):
     return table
 
 
-@wrong("embeddings.embedding_from_pretrained", "V and D are swapped")
+@wrong("embeddings.embedding_from_pretrained", "V and D are swapped", relation="axes-swapped")
 def _(vectors, trainable, pad_id):
     table = nn.Embedding(vectors.shape[1], vectors.shape[0], padding_idx=pad_id)
     table.weight.data = vectors.T.clone()
@@ -374,7 +386,11 @@ def _(vectors, trainable, pad_id):
     return nn.Embedding.from_pretrained(vectors, freeze=not trainable, padding_idx=pad_id or 0)
 
 
-@wrong("embeddings.embedding_from_pretrained", "everything is frozen as soon as there is padding")
+@wrong(
+    "embeddings.embedding_from_pretrained",
+    "everything is frozen as soon as there is padding",
+    relation="input",
+)
 def _(vectors, trainable, pad_id):
     return nn.Embedding.from_pretrained(
         vectors, freeze=not trainable or pad_id is not None, padding_idx=pad_id
@@ -409,7 +425,7 @@ def _(ids, window):
     return pairs
 
 
-@wrong("embeddings.cbow_examples", "the window is always 2")
+@wrong("embeddings.cbow_examples", "the window is always 2", relation="other-question")
 def _(ids, window):
     window = 2
     pairs = []
@@ -441,7 +457,11 @@ def _(ids, window):
     return pairs
 
 
-@wrong("embeddings.cbow_examples", "one list for all contexts: it is never emptied")
+@wrong(
+    "embeddings.cbow_examples",
+    "one list for all contexts: it is never emptied",
+    relation="part-of-entries",
+)
 def _(ids, window):
     pairs, context = [], []
     for i, center in enumerate(ids):
@@ -471,7 +491,9 @@ def _(scores, mask):
     return torch.softmax(filled, dim=-1).nan_to_num(0.0)
 
 
-@wrong("masking.masked_softmax", "minus infinity times the mask: NaN everywhere")
+@wrong(
+    "masking.masked_softmax", "minus infinity times the mask: NaN everywhere", relation="constant"
+)
 def _(scores, mask):
     scores = scores + (~mask) * float("-inf")
     return scores.softmax(-1).nan_to_num(0.0)
@@ -484,7 +506,9 @@ def _(scores, mask):
 
 
 @wrong(
-    "masking.masked_softmax", "the hidden keys are taken out, and the rest is shared over all rows"
+    "masking.masked_softmax",
+    "the hidden keys are taken out, and the rest is shared over all rows",
+    relation="factor-of-row",
 )
 def _(scores, mask):
     out = torch.zeros_like(scores)
@@ -544,7 +568,7 @@ def _(word_counts, num_merges):
     return merges
 
 
-@wrong("tokenizers.train_bpe", "returns the words, not the merges")
+@wrong("tokenizers.train_bpe", "returns the words, not the merges", relation="form")
 def _(word_counts, num_merges):
     words = {tuple(w): n for w, n in word_counts.items()}
     for _ in range(num_merges):

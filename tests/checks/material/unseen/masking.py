@@ -72,7 +72,11 @@ def _(scores, mask):
     return scores.masked_fill(~mask, float("-inf")).softmax(dim=-2).nan_to_num(0.0)
 
 
-@wrong("masking.masked_softmax", "an epsilon in the denominator changes the weights")
+@wrong(
+    "masking.masked_softmax",
+    "an epsilon in the denominator changes the weights",
+    relation="factor-of-row",
+)
 def _(scores, mask):
     shifted = scores - scores.max(dim=-1, keepdim=True).values
     e = torch.exp(shifted) * mask
@@ -163,7 +167,7 @@ def _(ids, pad_id):
     return reference.padding_mask(ids, pad_id) | reference.causal_mask(ids.shape[1], ids.device)
 
 
-@wrong("masking.target_mask", "and instead of &")
+@wrong("masking.target_mask", "and instead of &", "whole-tensor-as-condition")
 def _(ids, pad_id):
     return reference.padding_mask(ids, pad_id) and reference.causal_mask(ids.shape[1], ids.device)
 

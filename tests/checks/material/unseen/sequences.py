@@ -59,7 +59,11 @@ def _(x, hidden, weight_x, weight_h, bias):
     return torch.stack(states)
 
 
-@wrong("sequences.unroll", "the new state has a name that the next step does not read")
+@wrong(
+    "sequences.unroll",
+    "the new state has a name that the next step does not read",
+    relation="error",
+)
 def _(x, hidden, weight_x, weight_h, bias):
     out = []
     for t in range(x.size(1)):

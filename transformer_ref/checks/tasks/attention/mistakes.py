@@ -699,6 +699,14 @@ MASK_SHAPE = Misconception(
     r"must match|broadcast|expanded size|shape .* is invalid|[Ee]xpected|dimension",
 )
 
+PROJECTED = (("q_proj", "query"), ("k_proj", "key"), ("v_proj", "value"))
+
+
+def _linear(layer: str, argument: str, turned: str = "", bias: str = ", self.{}.bias") -> str:
+    """Write out the call of a linear layer, with another weight or without the bias."""
+    return f"F.linear({argument}, self.{layer}.weight{turned}{bias.format(layer)})"
+
+
 MULTI_HEAD = (
     *after(HEADS_WRITTEN_OUT, BY_HEADS, *OF_THE_SCALE, OVER_QUERIES, OVER_HEADS, NO_SOFTMAX),
     *after(HEADS_WRITTEN_OUT, *OF_THE_MASK),
@@ -707,6 +715,38 @@ MULTI_HEAD = (
     NOT_TRANSPOSED,
     SINGLE_HEAD,
     MASK_SHAPE,
+    Misconception(
+        "bias-not-used",
+        "the biases of the linear layers are not used",
+        "A linear layer is x W^T + b. To call the layer does both.",
+        (
+            _projected(*(_linear(*each, bias="") for each in PROJECTED))
+            + change("self.out_proj(", "F.linear(")
+            + change("merge_heads(heads))", "merge_heads(heads), self.out_proj.weight)"),
+            _projected(*(_linear(*each, bias="") for each in PROJECTED)),
+        ),
+    ),
+    Misconception(
+        "weight-not-transposed",
+        "the weights of the linear layers are not transposed",
+        "nn.Linear keeps its weight as (out, in) and computes x W^T + b. To call the layer does "
+        "so.",
+        (
+            _projected(*(_linear(*each, turned=".T") for each in PROJECTED))
+            + change("self.out_proj(", "F.linear(")
+            + change(
+                "merge_heads(heads))",
+                "merge_heads(heads), self.out_proj.weight.T, self.out_proj.bias)",
+            ),
+            _projected(*(_linear(*each, turned=".T") for each in PROJECTED)),
+        ),
+    ),
+    Misconception(
+        "merged-in-turn",
+        "merging takes one feature from each head in turn, not head behind head",
+        "Head h had the features h*K to (h+1)*K - 1, and gets them back.",
+        (change("reference.merge_heads(heads)", "heads.permute(0, 2, 3, 1).flatten(2)"),),
+    ),
     Misconception(
         "no-out-proj",
         "the merged heads are returned without the output projection",

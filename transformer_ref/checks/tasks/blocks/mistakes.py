@@ -98,6 +98,15 @@ LAYER_NORM = (
     with_wrong(EPS_OUTSIDE, ROOT_THEN_EPS, change(ROOT, "(torch.sqrt(variance) + eps**0.5)")),
     UNBIASED_OUTSIDE,
     Misconception(
+        "eps-as-a-floor",
+        "eps hardly counts: it is a floor under the deviation, or a tiny number stands for it",
+        "eps is added to the variance of every token, and not only where that is small.",
+        (
+            change(ROOT, "torch.sqrt(variance).clamp_min(eps)"),
+            change(ROOT, "torch.sqrt(variance.clamp_min(eps))"),
+        ),
+    ),
+    Misconception(
         "eps-missing",
         "eps is not used",
         "It keeps the division finite where all features of a token are equal. It belongs to the "
@@ -108,7 +117,7 @@ LAYER_NORM = (
         "eps-fixed",
         "eps is a number of your own, not the argument",
         "The caller says how large it is. Look for 1e-5 or 1e-6 in the code.",
-        (*(change(ROOT, f"torch.sqrt(variance + {eps})") for eps in (1e-5, 1e-6, 1e-8, 1e-12)),),
+        (*(change(ROOT, f"torch.sqrt(variance + {eps})") for eps in (1e-5, 1e-6, 1e-8)),),
     ),
     with_wrong(
         OVER_SENTENCE,

@@ -159,6 +159,22 @@ GREEDY = (
             change("return ids", "return ids[1:]") + change("break", "return ids[1:-1]") + ONE_MORE,
         ),
     ),
+    Misconception(
+        "begin-and-end-exchanged",
+        "begin token and end token are exchanged",
+        "The answer starts with `bos_id`, and `eos_id` ends it. Look at where each of them stands.",
+        (
+            change("== eos_id", "== bos_id"),
+            change("[bos_id]", "[eos_id]") + change("== eos_id", "== bos_id"),
+            change("[bos_id]", "[eos_id]"),
+        ),
+    ),
+    Misconception(
+        "end-seen-too-late",
+        "the end token is seen one step too late",
+        "Compare the token that was said just now: the last one in the list.",
+        (change("ids[-1] == eos_id", "ids[-2] == eos_id"),),
+    ),
     with_wrong(TOO_LONG, ONE_MORE),
     with_wrong(TOO_SHORT, change("< max_len", "< max_len - 1")),
     with_wrong(LAST_ONLY, change("next_logits(ids)", "next_logits(ids[-1:])")),
@@ -260,6 +276,19 @@ FILTER = (
         "The token that crosses the line is the last one. Ask of each token what the likelier ones "
         "have together, without itself.",
         (change("likelier >= top_p", "F.pad(likelier, (1, -1)) >= top_p"),),
+    ),
+    Misconception(
+        "gather-for-scatter",
+        "what is left out is taken from the places of `order`, and not put there",
+        "`order` says where each of the sorted ones came from. gather reads at these places, "
+        "scatter writes there.",
+        (change(LEFT_OUT, "(likelier >= top_p).gather(-1, order)"),),
+    ),
+    Misconception(
+        "softmax-over-rows",
+        "the softmax runs over the rows, not over the tokens of each",
+        "The vocabulary is the last axis. Look at the axis of the softmax.",
+        (change(".softmax(dim=-1)", ".softmax(dim=0)"),),
     ),
     Misconception(
         "sorted-order-kept",

@@ -540,6 +540,22 @@ CBOW = (
         ),
     ),
     also_with_empty(
+        Misconception(
+            "first-equal-word-removed",
+            "remove takes out the first word that equals the centre, which may be a neighbour",
+            "The centre is a place and not an id: the same word may stand beside it. Leave out the "
+            "place.",
+            (),
+        ),
+        change(
+            "        if left",
+            "        left = ids[max(0, place - window) : place + 1 + window]\n"
+            "        left.remove(center)\n"
+            "        right = []\n"
+            "        if left",
+        ),
+    ),
+    also_with_empty(
         BY_DISTANCE,
         *(
             change(

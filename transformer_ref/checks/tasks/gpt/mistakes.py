@@ -124,6 +124,7 @@ BATCH = (
         (
             change("    return", "    labels[:, -1] = 0\n    return"),
             change("    return", "    labels[:, -1] = -100\n    return"),
+            change("    return", "    labels[:, -1] = inputs[:, -1]\n    return"),
         ),
     ),
     Misconception(
@@ -167,6 +168,13 @@ BATCH = (
         "all rows begin where the first one does",
         "Row b of the inputs begins at ids[starts[b]].",
         (change(FIRST_LINE, f"    starts = [starts[0]] * len(starts)\n{FIRST_LINE}"),),
+    ),
+    Misconception(
+        "floats-for-ids",
+        "the ids come back as floating numbers",
+        "An id is the number of a row, and an embedding takes whole numbers only. Look for a "
+        "tensor that is made without a dtype, or for float.",
+        (change(BOTH, "inputs.float(), labels.float()"),),
     ),
     Misconception(
         "axes-swapped",
@@ -223,7 +231,7 @@ HIDES_ITSELF = change(MASK, f"{MASK}.tril(-1)")
 MODEL = (
     Misconception(
         "no-causal-mask",
-        "every token sees those behind it: there is no causal mask, or it hides nothing",
+        "every token sees those behind it: the causal mask is missing, too late, or hides nothing",
         "Query t may see the keys 0 to t. The scores of the others become -inf before the softmax.",
         (change("layer(x, mask)", "layer(x)"),),
     ),
@@ -508,6 +516,23 @@ GENERATE = (
     with_wrong(
         NOTEBOOK,
         change("model(ids)", "(3.0 * F.one_hot((ids + 1) % 10, num_classes=10))"),
+    ),
+    Misconception(
+        "axis-lost",
+        "the new token has lost an axis, so that it cannot be joined to the text",
+        "The text is (B, T), so what is put behind it is (B, 1). Look for keepdim or unsqueeze.",
+        (
+            change("dim=-1, keepdim=True", "dim=-1"),
+            change("dim=-1, keepdim=True", "dim=-1") + change("dim=1)", "dim=0)"),
+        ),
+        r"same number of dimensions|zero-dimensional tensor",
+    ),
+    Misconception(
+        "joined-along-the-batch",
+        "the new tokens are put below the text, and not behind it",
+        "The batch is axis 0, and the place in the text axis 1. Along which of them does it grow?",
+        (change("dim=1)", "dim=0)"),),
+        r"except in dimension 0",
     ),
     Misconception(
         "one-token-for-all",

@@ -231,6 +231,15 @@ LOSS = (
         (change("        label_smoothing=label_smoothing,\n", ""),),
     ),
     Misconception(
+        "smoothing-of-its-own",
+        "the loss is smoothed where no smoothing was asked for",
+        "label_smoothing says how much, and 0 is none. Look for a number of your own.",
+        (
+            change("label_smoothing=label_smoothing", "label_smoothing=label_smoothing or 0.1"),
+            change("label_smoothing=label_smoothing", "label_smoothing=0.1"),
+        ),
+    ),
+    Misconception(
         "another-smoothing",
         "the smoothing is spread over other classes than all V",
         "Here every class gets eps / V, the label too, which has 1 - eps + eps / V then. To share "
@@ -372,8 +381,33 @@ RATE = (
     Misconception(
         "no-warm-up",
         "there is no warm-up: the rate is largest at the first step",
-        "Two branches, and the smaller of them.",
+        "Two branches, and the smaller of them. Before the peak it should be the one with warmup: "
+        "is it there, and is the sign of its power right?",
         (change(SMALLER, FALL),),
+    ),
+    Misconception(
+        "sum-of-the-branches",
+        "the two branches are added up",
+        "At each step one of the two counts, the smaller one.",
+        (change(SMALLER, f"({FALL} + {RISE})"),),
+    ),
+    Misconception(
+        "powers-exchanged",
+        "the powers of the two branches are exchanged",
+        "One branch falls with the root of the step. Which of the two powers is a root?",
+        (change(SMALLER, "min(step**-1.5, step * warmup**-0.5)"),),
+    ),
+    Misconception(
+        "no-step-in-the-rise",
+        "the rise is no rise: its branch does not grow with the step",
+        "The branch of the warm-up is a straight line: twice the step, twice the rate.",
+        (change(RISE, "warmup**-1.5"),),
+    ),
+    Misconception(
+        "brackets-closed-too-early",
+        "the power of warmup stands outside the brackets, and belongs to one of the branches",
+        "min compares two whole branches. Count the brackets.",
+        (change(SMALLER, f"min({FALL}, step) * warmup**-1.5"),),
     ),
     Misconception(
         "never-falls",

@@ -1,0 +1,432 @@
+"""Relations between wrong results and the right ones: where they hold, and where they must not."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from transformer_ref.checks import grade
+from transformer_ref.checks.engine.exam import make_exam
+from transformer_ref.checks.registry import all_tasks
+from transformer_ref.checks.relations import errors, find_relation, lists, numbers, shapes, values
+from transformer_ref.checks.relations.arguments import other_questions
+from transformer_ref.checks.relations.evidence import Pair, axes_in, in_common, sizes_of
+from transformer_ref.checks.relations.finding import STRONG, WEAK
+from transformer_ref.checks.relations.mutants import mutants_of
+from transformer_ref.checks.relations.which_cases import find_trait
+from transformer_ref.checks.task import Case, Outcome
+
+RNG = np.random.default_rng(0)
+FLOATS = RNG.standard_normal((3, 4, 5))
+SQUARE = RNG.standard_normal((4, 4))
+IDS = RNG.permutation(60)[:24].reshape(4, 6).astype(np.float64)
+MASK = RNG.random((5, 5)) < 0.5
+SHARES = np.exp(FLOATS) / np.exp(FLOATS).sum(-1, keepdims=True)
+
+
+def pair(received, expected, arguments=None, sizes=None, axes=None, number=0):
+    kind = ""
+    if isinstance(expected, np.ndarray):
+        kind = expected.dtype.kind
+        received = np.asarray(received).astype(np.float64)
+        expected = expected.astype(np.float64)
+        if kind == "f" and (expected == np.round(expected)).all():
+            kind = "i"
+    axes = axes or ("",) * getattr(expected, "ndim", 0)
+    case = Case("a case", arguments or {})
+    return Pair(number, case, "`x`", received, expected, (2e-5, 2e-5), kind, axes, sizes or {})
+
+
+def keys(looks, *pairs):
+    with np.errstate(all="ignore"):
+        return [relation.key for relation in in_common(looks, pairs)]
+
+
+def sentences(looks, *pairs):
+    with np.errstate(all="ignore"):
+        return [relation.sentence for relation in in_common(looks, pairs)]
+
+
+@pytest.mark.parametrize(
+    ("received", "expected", "key"),
+    [
+        (2 * FLOATS, FLOATS, "factor"),
+        (-FLOATS, FLOATS, "negative"),
+        (FLOATS + 1, FLOATS, "offset"),
+        (np.exp(FLOATS), FLOATS, "function"),
+        (np.log(SHARES), SHARES, "function-missing"),
+        (FLOATS, SHARES, "function-missing"),
+        (np.cumsum(FLOATS, axis=1), FLOATS, "function"),
+        (np.diff(FLOATS, axis=1, prepend=0), FLOATS, "function-missing"),
+        (SQUARE.T, SQUARE, "transposed"),
+        (FLOATS[:, ::-1], FLOATS, "reversed"),
+        (np.roll(FLOATS, 1, axis=2), FLOATS, "shifted"),
+        (np.concatenate([FLOATS[:, 1:], 0 * FLOATS[:, :1]], axis=1), FLOATS, "shifted"),
+        (np.sort(FLOATS, axis=2), FLOATS, "sorted"),
+        (FLOATS[:, [2, 0, 3, 1]], FLOATS, "order"),
+        (FLOATS.reshape(5, 4, 3).transpose(2, 1, 0), FLOATS, "order"),
+        (np.zeros_like(FLOATS), FLOATS, "constant"),
+        (np.repeat(FLOATS[:, :1], 4, axis=1), FLOATS, "independent"),
+        (~MASK, MASK, "inverted"),
+        (np.ones_like(MASK), MASK, "constant"),
+        (IDS[:, ::-1], IDS, "reversed"),
+        (IDS + 1, IDS, "offset"),
+    ],
+)
+def test_what_arrays_have_to_do_with_each_other(received, expected, key):
+    assert keys(values.STRONG, pair(received, expected))[0] == key
+
+
+@pytest.mark.parametrize(
+    ("received", "expected", "key"),
+    [
+        (FLOATS * np.arange(1, 13).reshape(3, 4, 1), FLOATS, "factor-of-row"),
+        (FLOATS + np.arange(1, 13).reshape(3, 4, 1), FLOATS, "offset-of-row"),
+        (np.where(np.arange(5) == 0, 9.0, FLOATS), FLOATS, "only-first"),
+        (np.where(np.arange(5) == 4, 9.0 + FLOATS, FLOATS), FLOATS, "only-last"),
+        (SQUARE + 1000 * np.eye(4) * SQUARE, SQUARE, "diagonal"),
+        (np.where(np.arange(4) < 2, SQUARE, 0.0), SQUARE, "only-half"),
+        (np.where(np.arange(4) % 2, SQUARE, -SQUARE), SQUARE, "only-every-other"),
+        (np.where(FLOATS < 0, np.nan, FLOATS), FLOATS, "not-finite"),
+        (np.where(FLOATS < 0, -1e9, FLOATS), np.where(FLOATS < 0, -np.inf, FLOATS), "not-infinite"),
+        (1.001 * FLOATS + 0.001 * FLOATS**2, FLOATS, "nearly"),
+        (MASK | np.eye(5, dtype=bool) | ~MASK, MASK, "too-much"),
+    ],
+)
+def test_where_arrays_differ(received, expected, key):
+    assert key in keys(values.WEAK, pair(received, expected))
+
+
+@pytest.mark.parametrize(
+    "received",
+    [
+        FLOATS * np.linspace(1, 1.5, 5),  # another factor in each place
+        np.where(FLOATS[1, 2, 3] == FLOATS, 7.0, 2 * FLOATS),  # one place is off
+        RNG.standard_normal((3, 4, 5)),
+        np.where(RNG.random((3, 4, 5)) < 0.5, FLOATS[:, ::-1], FLOATS),
+        FLOATS + RNG.standard_normal((3, 4, 5)),
+        np.full((3, 4, 5), np.nan),
+        np.full((3, 4, 5), 1e300),
+    ],
+)
+def test_near_misses_are_no_relation(received):
+    found = keys(values.STRONG, pair(received, FLOATS))
+    assert set(found) <= {"constant"}
+    assert bool(found) == bool((received == received.flat[0]).all())
+
+
+def test_a_relation_must_hold_in_every_failing_case():
+    other = RNG.standard_normal((3, 4, 5))
+    assert keys(values.STRONG, pair(2 * FLOATS, FLOATS), pair(other, FLOATS)) == []
+    assert keys(values.STRONG, pair(2 * FLOATS, FLOATS), pair(2 * other, other))[0] == "factor"
+
+
+def test_few_numbers_are_a_coincidence():
+    """Two truth values are inverted, reversed and shifted, all at once."""
+    few = np.array([True, False])
+    assert keys(values.STRONG, pair(~few, few)) == []
+    small = np.array([1.0, 2.0])
+    assert keys(values.STRONG, pair(small[::-1].copy(), small)) == []
+
+
+def test_an_axis_of_size_one_is_not_reversed_nor_shifted():
+    one = RNG.standard_normal((3, 1))
+    assert keys(values.STRONG, pair(RNG.standard_normal((3, 1)), one)) == []
+
+
+def test_a_factor_gets_the_name_that_it_has_in_all_cases():
+    def case(size, other):
+        return pair(FLOATS / math.sqrt(size), FLOATS, sizes={"K": size, "T": other})
+
+    said = sentences(values.STRONG, case(4, 4), case(9, 16), case(25, 8))
+    assert said[0] == "`x` is the right one divided by sqrt(K)"
+    assert all("sqrt(T)" not in each for each in said)
+    nameless = sentences(values.STRONG, case(4, 4), pair(0.1234 * FLOATS, FLOATS))
+    assert len(nameless) == 1
+    assert "another one in other cases" in nameless[0]
+
+
+def test_an_input_that_comes_back_is_recognised():
+    both = pair(FLOATS, 3 * FLOATS**2, arguments={"query": FLOATS})
+    assert sentences(values.STRONG, both)[0] == "`x` is the argument `query`, unchanged"
+
+
+def test_places_that_a_mask_hides_are_told_apart():
+    seen = RNG.random((4, 5)) < 0.5
+    expected = np.where(seen, RNG.standard_normal((4, 5)), 0.0)
+    received = np.where(seen, expected, 0.7 + RNG.random((4, 5)))
+    found = sentences(values.WEAK, pair(received, expected, arguments={"mask": seen}))
+    assert found[0] == "`x` is wrong only where `mask` is False, and right everywhere else"
+
+
+@pytest.mark.parametrize(
+    ("received", "key", "said"),
+    [
+        (FLOATS.transpose(1, 0, 2), "axes-swapped", "the numbers are right"),
+        (FLOATS[:, :3], "length", "the last one is missing"),
+        (np.concatenate([FLOATS[:, :1], FLOATS], axis=1), "length", "the first one is too much"),
+        (FLOATS.sum(1), "axis-missing", "the sum"),
+        (FLOATS.mean(2), "axis-missing", "the mean"),
+        (FLOATS.reshape(12, 5), "axes-merged", "the numbers are right"),
+        (FLOATS[None], "axis-too-many", "the numbers are right"),
+        (FLOATS[:, :1], "length", "only one entry"),
+        (RNG.standard_normal((3, 7, 5)), "length", "too long"),
+        (RNG.standard_normal((6, 7, 9)), "lengths", "other sizes"),
+    ],
+)
+def test_shapes(received, key, said):
+    again = pair(received, FLOATS)
+    found = in_common(shapes.LOOKS, (again, again))
+    assert found[0].key == key
+    assert said in found[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("received", "expected", "key"),
+    [
+        ([1, 2, 3, 4], [1, 2, 3], "one-too-many"),
+        ([1, 2], [1, 2, 3], "one-missing"),
+        ([2, 3], [1, 2, 3], "one-missing"),
+        ([1, 2], [1, 2, 3, 4], "stops-early"),
+        ([1, 2, 3, 9, 9], [1, 2, 3], "goes-on"),
+        ([3, 2, 1, 5], [5, 1, 2, 3], "reversed"),
+        ([1, 2, 3], [2, 3, 1], "rotated"),
+        ([2, 1, 3, 0], [1, 2, 0, 3], "order"),
+        ([1, 2, 2, 3], [1, 2, 3], "repeated"),
+        ([2, 3, 4], [1, 2, 3], "offset"),
+        ([(2, 1), (4, 3)], [(1, 2), (3, 4)], "entries-reversed"),
+        (["the", "cat"], ["The", "cat"], "case"),
+        (["ab", "c"], ["a", "bc"], "cut"),
+        (["a", "", "b"], ["a", "b"], "empty-entries"),
+        ([0, 3], [1, 2], "complement"),
+    ],
+)
+def test_lists(received, expected, key):
+    again = [pair(received, expected)] * 4
+    assert keys(lists.STRONG, *again)[0] == key
+
+
+@pytest.mark.parametrize(
+    ("received", "expected"),
+    [([1, 9, 3], [1, 2, 3]), (["x"], ["y"]), ([5, 6, 7, 8], [1, 2, 3])],
+)
+def test_lists_that_have_nothing_to_do_with_each_other(received, expected):
+    assert keys(lists.STRONG, *[pair(received, expected)] * 4) == []
+
+
+@pytest.mark.parametrize(
+    ("received", "expected", "key"),
+    [
+        ({"a": 1}, {"a": 1, "b": 2}, "missing"),
+        ({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2}, "too-many"),
+        ({"a": 2, "b": 3}, {"a": 1, "b": 2}, "offset"),
+        ({("b", "a"): 2}, {("a", "b"): 2}, "entries-reversed"),
+        ({}, {"a": 1}, "empty"),
+    ],
+)
+def test_dictionaries(received, expected, key):
+    assert keys(lists.WEAK, *[pair(received, expected)] * 4)[0] == key
+
+
+def _numbers(mine, right, sizes):
+    return [
+        pair(mine(**each), right(**each), sizes={f"`{name}`": size for name, size in each.items()})
+        for each in sizes
+    ]
+
+
+SIZES = [{"d": d, "n": n} for d, n in ((2, 3), (4, 1), (5, 7), (8, 2), (3, 6))]
+
+
+def test_a_number_that_is_off_by_a_product_of_arguments():
+    pairs = _numbers(lambda d, n: 100 + d - 2 * d * n, lambda d, n: 100 + d, SIZES)
+    assert numbers.laws(pairs).sentence == "`x` is too small by 2 * `d` * `n` in every failing case"
+
+
+def test_a_number_that_is_off_by_powers_of_arguments():
+    pairs = _numbers(lambda d, n: d**0.5 * n**-1.0, lambda d, n: d**-0.5 * n**0.5, SIZES)
+    said = "`x` is the right one times `d` * `n`^-1.5 in every failing case"
+    assert numbers.laws(pairs).sentence == said
+
+
+def test_numbers_without_a_law():
+    assert numbers.laws(_numbers(lambda d, n: d**2 + 3 * n + 1, lambda d, n: d + n, SIZES)) is None
+    few = SIZES[:3]
+    assert numbers.laws(_numbers(lambda d, n: d * n + 1.0, lambda d, n: 1.0, few)) is None
+
+
+def test_errors_are_put_in_terms_of_the_sizes():
+    text = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x{} and {}x5) (in `x @ w`)"
+    cases = [(text.format(d, n), {"D": d, "N": n, "T": 5}) for d, n in ((5, 3), (2, 7))]
+    found = errors.explain(cases)
+    assert found.key == "error"
+    assert "the first factor, of size D, meets the first axis of the second, of size N" in (
+        found.sentence
+    )
+    assert errors.explain([("RuntimeError: something new", {})]) is None
+    assert errors.explain([cases[0], ("IndexError: list index out of range", {})]) is None
+
+
+def _exam(*arguments):
+    cases = [Case(f"[{n}]", each) for n, each in enumerate(arguments)]
+    return SimpleNamespace(cases=cases, task=SimpleNamespace(contract="x (B, T)"))
+
+
+def test_the_cases_that_fail_are_told_by_what_they_have():
+    mask = np.array([True, False])
+    given = [{"x": np.zeros((2, 3)), "mask": mask if n % 2 else None} for n in range(8)]
+    failing = ["wrong" if n % 2 else "" for n in range(8)]
+    assert find_trait(_exam(*given), failing).sentence == (
+        "it fails only where `mask` is given, and there always"
+    )
+    assert find_trait(_exam(*given), ["wrong", *failing[1:]]) is None
+    assert find_trait(_exam(*given), ["wrong"] * 8) is None
+
+
+def test_batches_of_one_are_told_apart():
+    given = [{"x": np.zeros((1 + n % 2, 2 + n))} for n in range(8)]
+    failing = ["wrong" if n % 2 else "" for n in range(8)]
+    assert "B is above 1" in find_trait(_exam(*given), failing).sentence
+
+
+def test_axes_are_read_out_of_contracts():
+    contract = "query (..., T, K) and key (..., S, K); ids (B, T+1) int64; returns (..., T, S)"
+    assert axes_in(contract) == {
+        "query": ("...", "T", "K"),
+        "key": ("...", "S", "K"),
+        "ids": ("B", "T+1"),
+        "returns": ("...", "T", "S"),
+    }
+    case = Case("", {"query": np.zeros((7, 2, 3)), "ids": np.zeros((7, 3), int), "eps": 0.1})
+    assert sizes_of(case, contract) == {"T": 2, "K": 3, "B": 7, "`eps`": 0.1}
+
+
+@pytest.mark.parametrize("task", all_tasks())
+def test_slips_can_be_built(task):
+    made = mutants_of(task)
+    assert made
+    for mutant in made:
+        assert callable(mutant.build())
+
+
+def test_a_slip_that_never_ends_is_cut_off():
+    exam = make_exam("tokenizers.merge_pair", 0)
+    faults = {
+        exam.otherwise(f"slip {n}", 0, each.build, exam.cases[0], made=True).error
+        for n, each in enumerate(mutants_of("tokenizers.merge_pair"))
+    }
+    assert any("a loop does not end" in each for each in faults)
+
+
+def test_one_sequence_of_the_batch_is_another_question():
+    case = Case("", {"x": np.arange(6.0).reshape(2, 3), "size": 3})
+    asked = dict(other_questions(case, {"x": ("B", "T")}))
+    alone = asked["only the last sequence of the batch is used"].arguments["x"]
+    assert alone.tolist() == [[3.0, 4.0, 5.0]]
+    assert "only the last sequence of the batch is used" not in dict(other_questions(case, {}))
+
+
+def test_other_questions_differ_from_the_question():
+    case = make_exam("training.noam_learning_rate", 0).cases[1]
+    names = [text for text, _ in other_questions(case, {})]
+    assert len(names) == len(set(names))
+    assert "`warmup` and `step` are exchanged" in names or (
+        "`step` and `warmup` are exchanged" in names
+    )
+
+
+HOSTILE = [
+    np.array([], dtype=np.float64),
+    np.array(np.nan),
+    np.full((2, 3), np.inf),
+    np.zeros((1,) * 12),
+    np.array([[1, 2]], dtype=np.uint8),
+    np.full(4, 1e308),
+    None,
+    "text",
+    [],
+    {},
+    float("nan"),
+    2**5000,
+    [[[]]],
+    {"a": np.zeros(3)},
+    (1, "a", None),
+]
+
+
+@pytest.mark.parametrize("key", ["attention.attention_scores", "tokenizers.build_vocab"])
+@pytest.mark.parametrize("value", HOSTILE, ids=map(str, range(len(HOSTILE))))
+def test_hostile_values_are_no_error(key, value):
+    exam = make_exam(key, 0)
+    name = exam.task.returns[0]
+    sent = Outcome(values={name: value}, dtypes={name: "float32"}, devices={name: "cpu"})
+    outcomes = [sent] * len(exam.cases)
+    found = find_relation(exam, outcomes, ["wrong"] * len(outcomes))
+    assert found is None or found.sentence
+    in_common((*STRONG, *WEAK), [pair(value, [1, 2])] * 8)
+
+
+# --- real tasks ------------------------------------------------------------------------------
+
+
+def transposed_sum(query, key):
+    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]) + 1
+
+
+def count_of_one_norm_less(d_model, d_ff, num_layers, vocab_size):
+    attention = 4 * (d_model * d_model + d_model)
+    network = 2 * d_model * d_ff + d_ff + d_model
+    layers = 3 * attention + 2 * network + 5 * 2 * d_model
+    return vocab_size * d_model + num_layers * layers + 3 * num_layers * d_ff
+
+
+def always_two(ids, window):
+    found = []
+    for place, center in enumerate(ids):
+        context = ids[max(0, place - 2) : place] + ids[place + 1 : place + 3]
+        if context:
+            found.append((context, center))
+    return found
+
+
+def counted_from_one(query, key):
+    return query[..., query.shape[-1]] @ key.transpose(-2, -1)
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "key", "said"),
+    [
+        ("attention.attention_scores", transposed_sum, "offset", "`scores` is too large by 1"),
+        (
+            "blocks.count_parameters",
+            count_of_one_norm_less,
+            "law",
+            "`count` is too large by 3 * `d_ff` * `num_layers`",
+        ),
+        ("embeddings.cbow_examples", always_two, "other-question", "`window` is always 2"),
+        ("attention.attention_scores", counted_from_one, "error", "the end of an axis of size K"),
+    ],
+)
+def test_messages_of_real_tasks(task, answer, key, said):
+    result = grade(task, answer)
+    assert result.misconception is None
+    assert result.relation == key
+    line = next(each for each in result.message.split("\n") if said in each)
+    assert line.startswith("What shows in every case that fails: ")
+    assert result.message.index(line) < result.message.index("First failing case")
+
+
+def test_a_name_comes_without_a_relation():
+    result = grade("attention.attention_scores", lambda query, key: query @ key.transpose(-2, -1))
+    assert result.misconception == "no-scale"
+    assert result.relation == ""
+
+
+def test_a_right_answer_has_no_relation():
+    def right(query, key):
+        return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+
+    assert grade("attention.attention_scores", right).relation == ""

@@ -1,0 +1,319 @@
+"""What an error says, put in terms of the task's shapes, and what came instead of a result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from transformer_ref.checks.relations.evidence import Relation
+
+# Patterns of the text of an error, most specific first, each with what it means. A group whose name
+# begins with "size" is a size, which gets the name of an axis; any other group is quoted.
+ERRORS: tuple[tuple[str, str], ...] = (
+    (
+        r"size of tensor a \((?P<size1>\d+)\) must match .* tensor b \((?P<size2>\d+)\)",
+        "two tensors are combined number by number, and an axis {size1} of one meets an axis "
+        "{size2} of the other: look at which axes stand at the same place, counted from the right",
+    ),
+    (
+        r"mat1 and mat2 shapes cannot be multiplied \(\d+x(?P<size1>\d+) and (?P<size2>\d+)x",
+        "in a matrix product the last axis of the first factor, {size1}, meets the first axis of "
+        "the second, {size2}: a factor should be transposed, or is another one",
+    ),
+    (
+        r"Expected size for first two dimensions of batch2",
+        "in a product of matrices in a batch, the last axis of the first factor is not as long as "
+        "the last but one of the second: a factor should be transposed, or is another one",
+    ),
+    (
+        r"shape '\[.*\]' is invalid for input of size",
+        "a view or reshape asks for more or fewer numbers than there are: the sizes, multiplied, "
+        "must give what the tensor holds",
+    ),
+    (
+        r"Sizes of tensors must match except in dimension \d+\. Expected size (?P<size1>\d+) but "
+        r"got size (?P<size2>\d+)",
+        "torch.cat joins along one axis, and all others must be alike: here one is {size1} and "
+        "{size2}",
+    ),
+    (
+        r"Tensors must have same number of dimensions: got (?P<one>\d+) and (?P<other>\d+)",
+        "torch.cat joins a tensor of {one} axes with one of {other}: an axis has been lost on the "
+        "way. keepdim=True keeps the axis over which something is taken, unsqueeze puts one in",
+    ),
+    (
+        r"zero-dimensional tensor .* cannot be concatenated",
+        "torch.cat wants tensors with at least one axis, and gets a single number: torch.stack "
+        "makes an axis of single numbers",
+    ),
+    (
+        r"stack expects each tensor to be equal size",
+        "torch.stack wants pieces of one size, and some are shorter: look at where they are cut",
+    ),
+    (
+        r"stack expects a non-empty|expected a non-empty list of Tensors",
+        "the list that is joined to one tensor is empty: is anything put into it",
+    ),
+    (
+        r"index -?\d+ is out of bounds for dimension \d+ with size (?P<size1>\d+)",
+        "an index goes beyond the end of an axis {size1}: places are counted from 0",
+    ),
+    (
+        r"Dimension out of range \(expected to be in range of \[-(?P<one>\d+), \d+\], but got "
+        r"(?P<other>-?\d+)\)",
+        "the axis {other} is asked for, of a tensor that has {one} of them, counted from 0",
+    ),
+    (
+        r"index out of range in self",
+        "an embedding is asked for a row that it does not have: an id, or a place, is too large",
+    ),
+    (
+        r"(?P<what>list|string|tuple) index out of range",
+        "an index goes beyond the end of a {what}: the last place is its length minus 1",
+    ),
+    (r"list assignment index out of range", "a place of a list is set that it does not have"),
+    (r"^KeyError: (?P<key>\S+)", "a dictionary is asked for a key that is not in it"),
+    (
+        r"too many values to unpack \(expected (?P<one>\d+)",
+        "something is taken apart into {one} names, and has more parts or more axes",
+    ),
+    (
+        r"not enough values to unpack \(expected (?P<one>\d+), got (?P<other>\d+)\)",
+        "something is taken apart into {one} names, and has {other} parts or axes",
+    ),
+    (
+        r"view size is not compatible",
+        "view wants the numbers in the order of the memory, which transpose or a slice has left: "
+        "reshape copies where it must",
+    ),
+    (
+        r"The expanded size of the tensor \((?P<size1>\d+)\) must match the existing size "
+        r"\((?P<size2>\d+)\)",
+        "what is put into a place of another shape, or expanded, is {size2} along an axis that "
+        "should be {size1}",
+    ),
+    (
+        r"output with shape .* doesn't match the broadcast shape",
+        "what is added in place is larger than what it is added to",
+    ),
+    (
+        r"shape mismatch: value tensor of shape|shape of the mask .* does not match",
+        "what stands in the square brackets, or is set there, has another shape than the tensor",
+    ),
+    (
+        r"expected scalar type (?P<one>\w+) but found (?P<other>\w+)|to have the same dtype, but "
+        r"got: (?P<first>\w+) != (?P<second>\w+)|have the same dtype",
+        "two tensors of different dtypes meet: something new is made without the input's dtype, "
+        "or a number is turned into another kind",
+    ),
+    (
+        r"cross_entropy_loss\(\): argument|Expected target size|expected input batch_size|"
+        r"Expected input batch_size",
+        "cross_entropy wants the classes on axis 1 of the logits, or one row of logits a label: "
+        "flatten both in the same way",
+    ),
+    (
+        r"unexpected keyword argument '(?P<name>\w+)'",
+        "a function is called with an argument `{name}` that it does not take",
+    ),
+    (
+        r"missing \d+ required positional arguments?: (?P<names>.*?)(?: \(in |$)",
+        "a function is called without {names}",
+    ),
+    (r"positional arguments? but \d+ were given", "a function is called with too many arguments"),
+    (
+        r"cannot access local variable '(?P<name>\w+)'|local variable '(?P<other>\w+)' referenced",
+        "a variable is read that gets its value only in a loop or branch that was not run",
+    ),
+    (
+        r"division by zero",
+        "something is divided by zero: look at where nothing is left",
+    ),
+    (r"maximum recursion depth", "a function calls itself without end"),
+    (
+        r"'NoneType' object|and 'NoneType'|'NoneType' and|NoneType",
+        "None is used like a value: an optional argument was left out, or a function of yours has "
+        "no return",
+    ),
+    (
+        r"has no attribute '(?P<name>\w+)'",
+        "something is asked for `{name}`, which it does not have: it may be of another type than "
+        "you think",
+    ),
+    (
+        r"modified by an inplace operation|leaf [Vv]ariable that requires grad",
+        "a tensor that the gradient needs is changed in place: make a new one instead",
+    ),
+    (
+        r"does not require grad and does not have a grad_fn",
+        "backward is called for something that hangs on no parameter: the path was cut before",
+    ),
+    (
+        r"backward through the graph a second time",
+        "backward is called twice for the same result: it is computed once and used again",
+    ),
+    (
+        r"with a bool tensor is not supported|with two bool tensors|bitwise_not|not implemented "
+        r"for 'Bool'",
+        "a tensor of truth values is used like numbers, or the reverse: ~, & and | are for masks, "
+        "- and + for numbers",
+    ),
+    (
+        r"not implemented for '(?P<what>Long|Int)'|could not infer output dtype|"
+        r"can't be cast to the desired output type",
+        "an operation for floating numbers gets whole numbers: ids are no logits, and a result of "
+        "division does not fit into whole numbers",
+    ),
+    (
+        r"tensors used as indices must be|slice indices must be integers|indices must be integers|"
+        r"only integers, slices|cannot be interpreted as an integer",
+        "what is used as a place or a count is no whole number: / gives a float, // a whole number",
+    ),
+    (
+        r"iteration over a 0-d tensor|len\(\) of a 0-d tensor|invalid index of a 0-dim|too many "
+        r"indices for tensor",
+        "a tensor is taken for one with more axes than it has: an axis has been lost on the way",
+    ),
+    (
+        r"selected index k out of range",
+        "topk is asked for more entries than there are: take at most the size of the axis",
+    ),
+    (
+        r"(?:min|max)\(\) (?:arg|iterable argument) is (?:an empty|empty)|argmax\(\): Expected "
+        r"reduction|pop from (?:an )?empty",
+        "the largest, smallest or last one is taken of something that is empty",
+    ),
+    (
+        r"list\.remove\(x\)|is not in list",
+        "a list is asked for an entry that is not in it",
+    ),
+    (
+        r"dictionary changed size during iteration",
+        "a dictionary is changed while a loop goes through it: collect in a new one",
+    ),
+    (
+        r"unhashable type: '(?P<what>\w+)'",
+        "a {what} is used as a key or put into a set, which wants something that cannot change, "
+        "such as a tuple",
+    ),
+    (
+        r"can only concatenate|unsupported operand type|can't multiply sequence|not supported "
+        r"between instances|must be str, not",
+        "an operator stands between two things of types that do not go together: look at what "
+        "each side is",
+    ),
+    (
+        r"object is not (?:iterable|subscriptable|callable)",
+        "something is used like a list, or like a function, and is none",
+    ),
+    (r"math domain error", "a logarithm or root is taken of a number for which there is none"),
+    (
+        r"was called more than",
+        "the model or function that you are given is asked again and again: nothing ends the loop",
+    ),
+    (
+        r"takes .*, received",
+        "the model or function that you are given is called with something that it does not take",
+    ),
+    (
+        r"Dimension specified as|permute\(sparse_coo|number of dimensions in the tensor input",
+        "a permutation of axes names more or fewer axes than there are",
+    ),
+    (
+        r"is not divisible|must be divisible|Negative dimension|negative dimension",
+        "a size comes out wrong: a division leaves a rest, or a difference is below 0",
+    ),
+    (
+        r"size mismatch|inconsistent tensor size|einsum\(\)|input must have|must have the same "
+        r"(?:number|size)|same size",
+        "a product or sum gets tensors whose axes do not fit: write the shape behind each line",
+    ),
+)
+
+# What came back was no result; the words that a message has anyway, and what they mean.
+FORMS: tuple[tuple[str, str], ...] = (
+    (
+        r"it returned None",
+        "some way through the function ends without `return`; print only shows a value",
+    ),
+    (
+        r"expected one tensor, received a (?:tuple|list)",
+        "one tensor is asked for, and several things, or a list of them, come back",
+    ),
+    (
+        r"expected \(.*\), received",
+        "the results should come back side by side, as many as the task names, in its order",
+    ),
+    (
+        r"should be a pair|expected a pair",
+        "a pair is asked for, and something else comes back",
+    ),
+    (
+        r"should be a tensor, received|expected one tensor, received",
+        "a tensor is asked for, and something else comes back",
+    ),
+    (
+        r"the module has no layer|has no weight|has no bias|has no \w+; the layers",
+        "a layer has another name than the task asks for, or is not made in __init__",
+    ),
+    (
+        r"has shape .*, expected .* for",
+        "a layer is made with other sizes than the task asks for, or with the two sizes exchanged",
+    ),
+    (
+        r"(?:is|are) an? .*, expected |expected an? \w+, received|is a tensor of shape",
+        "the result has another type than the task asks for",
+    ),
+    (
+        r"expected a ValueError, because",
+        "everything is right, but what should be refused with a ValueError is not refused so",
+    ),
+    (
+        r"no gradient reaches|the gradient of",
+        "the result itself is right, and its gradient is not",
+    ),
+)
+
+
+def explain(
+    errors: Sequence[tuple[str, Mapping[str, float]]], table: tuple[tuple[str, str], ...] = ERRORS
+) -> Relation | None:
+    """Explain errors that are all of one kind.
+
+    Args:
+        errors: the text of each, with the sizes of its case by name.
+        table: patterns, and what they mean.
+
+    Returns:
+        the relation, or None where they are of several kinds, or of none that is known.
+    """
+    for pattern, meaning in table:
+        matches = [re.search(pattern, text) for text, _ in errors]
+        if not all(matches):
+            continue
+        read = [
+            set(_filled(meaning, match.groupdict(), sizes))
+            for match, (_, sizes) in zip(matches, errors, strict=True)
+            if match is not None
+        ]
+        common = set.intersection(*read)
+        first = next(_filled(meaning, matches[0].groupdict(), errors[0][1]))  # type: ignore[union-attr]
+        sentence = first if first in common else min(common, default="")
+        if sentence:
+            return Relation("error" if table is ERRORS else "form", sentence)
+    return None
+
+
+def _filled(
+    meaning: str, groups: Mapping[str, str | None], sizes: Mapping[str, float]
+) -> Iterator[str]:
+    """Fill what was found into a sentence: with each name that a size has, then with none."""
+    words: list[dict[str, str]] = [{}]
+    for name, text in groups.items():
+        choices = [text or ""]
+        if name.startswith("size"):
+            choices = [f"of size {each}" for each, size in sizes.items() if str(size) == text]
+            choices.append("of another size" if name == "size2" else "")
+        words = [{**known, name: choice} for known in words for choice in choices]
+    for known in words:
+        yield re.sub(r"  +", " ", meaning.format(**known))
