@@ -23,7 +23,7 @@
     const last = data.checkpoints.at(-1).step;
     const x = (at) => left + ((right - left) * at) / last;
     const y = (loss) => bottom - (bottom - top) * (loss / HIGHEST);
-    draw(svg, "text", { x: 0, y: 14 }, "Loss in nats, as it fell");
+    draw(svg, "text", { x: 0, y: 14 }, "Training loss in nats");
     for (const loss of [0, 1, 2, 3, 4]) {
       draw(svg, "line", { x1: left, x2: right, y1: y(loss), y2: y(loss), class: "moving-line checkpoints-grid" });
       draw(svg, "text", { x: left - 8, y: y(loss) + 4, "text-anchor": "end", class: "moving-faint" }, loss);
@@ -53,7 +53,7 @@
     const width = clear(svg, HEIGHT);
     const size = Math.min(34, (width - names - behind) / word.length, (HEIGHT - top - 4) / asked.length);
     const left = names + (width - names - behind - size * word.length) / 2;
-    draw(svg, "text", { x: 0, y: 14 }, "Where each sound looks, and how sure it is");
+    draw(svg, "text", { x: 0, y: 14 }, "Attention, and how probable the sound is");
     [...word].forEach((letter, column) => {
       draw(svg, "text", { x: left + (column + 0.5) * size, y: top - 8, "text-anchor": "middle" }, letter);
     });
@@ -83,7 +83,7 @@
     return [
       `After step ${step} of ${data.checkpoints.at(-1).step}: a loss of ${number(lossAt(data, step), 2)}.`,
       `By itself the model says ${word} as ${sounds(seen.said)}${same ? ", as the dictionary does" : `; listed is ${sounds(listed)}`}.`,
-      `Reading the true sounds, it gives ${surest} of the ${asked.length} right answers at least ${percent(0.5)}.`,
+      `Reading the true sounds instead of its own, it gives ${surest} of the ${asked.length} right answers at least ${percent(0.5)}.`,
     ];
   }
 
