@@ -10,12 +10,10 @@ import pytest
 
 from transformer_ref.checks import grade
 from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.registry import all_tasks
 from transformer_ref.checks.relations import errors, find_relation, lists, numbers, shapes, values
 from transformer_ref.checks.relations.arguments import other_questions
 from transformer_ref.checks.relations.evidence import Pair, axes_in, in_common, sizes_of
 from transformer_ref.checks.relations.finding import STRONG, WEAK
-from transformer_ref.checks.relations.mutants import mutants_of
 from transformer_ref.checks.relations.which_cases import find_trait
 from transformer_ref.checks.task import Case, Outcome
 
@@ -302,23 +300,6 @@ def test_axes_are_read_out_of_contracts():
     }
     case = Case("", {"query": np.zeros((7, 2, 3)), "ids": np.zeros((7, 3), int), "eps": 0.1})
     assert sizes_of(case, contract) == {"T": 2, "K": 3, "B": 7, "`eps`": 0.1}
-
-
-@pytest.mark.parametrize("task", all_tasks())
-def test_slips_can_be_built(task):
-    made = mutants_of(task)
-    assert made
-    for mutant in made:
-        assert callable(mutant.build())
-
-
-def test_a_slip_that_never_ends_is_cut_off():
-    exam = make_exam("tokenizers.merge_pair", 0)
-    faults = {
-        exam.otherwise(f"slip {n}", 0, each.build, exam.cases[0], made=True).error
-        for n, each in enumerate(mutants_of("tokenizers.merge_pair"))
-    }
-    assert any("a loop does not end" in each for each in faults)
 
 
 def test_one_sequence_of_the_batch_is_another_question():

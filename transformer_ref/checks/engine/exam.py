@@ -50,9 +50,7 @@ class Exam:
                 self._wrong[key] = self._ask(wrong, self.cases[number])
         return self._wrong[key]
 
-    def otherwise(
-        self, key: str, number: int, ours: Callable[..., object], case: Case, *, made: bool = False
-    ) -> Outcome:
+    def otherwise(self, key: str, number: int, ours: Callable[..., object], case: Case) -> Outcome:
         """The outcome of something that is neither right nor a misconception, when first asked.
 
         Args:
@@ -60,7 +58,6 @@ class Exam:
             number: of the case.
             ours: a function or class of our own.
             case: the question that is put, such as the case itself or a changed one.
-            made: whether `ours` gives the function or class when it is called.
 
         Returns:
             the outcome.
@@ -69,7 +66,7 @@ class Exam:
         if known not in self._wrong:
             with _undisturbed(), warnings.catch_warnings(action="ignore"):
                 try:
-                    self._wrong[known] = self._ask(ours() if made else ours, case)
+                    self._wrong[known] = self._ask(ours, case)
                 except Exception as error:  # a question that cannot even be put
                     self._wrong[known] = Outcome(fault="raised", error=repr(error))
         return self._wrong[known]

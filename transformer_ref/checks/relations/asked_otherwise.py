@@ -1,6 +1,6 @@
-"""Find the question, or the slip, for which an answer's results would be the right ones.
+"""Find the question to which an answer's results would be the right ones.
 
-The right answer is asked otherwise, and right answers with a slip are asked; the answer is not.
+The right answer is asked otherwise; the answer is not asked.
 """
 
 from __future__ import annotations
@@ -16,17 +16,15 @@ from transformer_ref.checks.engine.comparing import MATCH_SLACK, same
 from transformer_ref.checks.engine.exam import Exam
 from transformer_ref.checks.relations.arguments import other_questions
 from transformer_ref.checks.relations.evidence import ENOUGH, Relation, axes_in, pairs_of
-from transformer_ref.checks.relations.mutants import mutants_of
 from transformer_ref.checks.task import Case, Outcome, ProbeTask
 
 # Of one case; more come only of modules with many weights, which take long to ask.
 MOST_QUESTIONS = 100
 MOST_WEIGHTS = 10
-MOST_SLIPS = 2
 
 
 def right_for_another(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
-    """Find a question to which all results are the right ones, or a slip that gives them.
+    """Find a question to which all results are the right ones.
 
     Args:
         exam: the cases with the right results.
@@ -41,7 +39,7 @@ def right_for_another(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -
     search = _Search(exam, outcomes, reasons)
     if not search.numbers or not search.failing:
         return None
-    return search.question() or search.slip()
+    return search.question()
 
 
 class _Search:
@@ -103,28 +101,6 @@ class _Search:
         if case is None:
             return self.right(number)
         return self.agree(number, self.exam.otherwise(text, number, self.exam.task.reference, case))
-
-    def slip(self) -> Relation | None:
-        """Find a slip."""
-        if not self.enough:
-            return None
-        slips = dict.fromkeys(
-            mutant.slip
-            for place, mutant in enumerate(mutants_of(self.exam.task.key))
-            if all(self._agrees_with(place, number) for number in self.numbers)
-        )
-        # Slips that all give the same say nothing of where to look.
-        if not 0 < len(slips) <= MOST_SLIPS:
-            return None
-        said = f"your results are those of a right answer in which {', or '.join(slips)}"
-        return Relation("slip", said)
-
-    def _agrees_with(self, place: int, number: int) -> bool:
-        mutant = mutants_of(self.exam.task.key)[place]
-        case = self.exam.cases[number]
-        return self.agree(
-            number, self.exam.otherwise(f"slip {place}", number, mutant.build, case, made=True)
-        )
 
 
 def _plain(value: Any) -> Any:

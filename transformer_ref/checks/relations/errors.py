@@ -313,7 +313,7 @@ def _filled(
         choices = [text or ""]
         if name.startswith("size"):
             choices = [f"of size {each}" for each, size in sizes.items() if str(size) == text]
-            choices.append("of another size" if name == "size2" else "")
+            choices.append("of another size" if name == "size2" else f"of size {text}")
         words = [{**known, name: choice} for known in words for choice in choices]
     for known in words:
         yield re.sub(r"  +", " ", meaning.format(**known))

@@ -24,8 +24,9 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
     "1 divided by {}": lambda number: 1 / number,
     "1 minus {}": lambda number: 1 - number,
     "a hundred times {}": lambda number: 100 * number,
-    "the whole part of {}": math.floor,
-    "{} rounded to a whole number": round,
+    # A 0 may be there for any reason.
+    "the whole part of {}": lambda number: math.floor(number) or math.nan,
+    "{} rounded to a whole number": lambda number: round(number) or math.nan,
     "2 to the power of {}": lambda number: 2.0**number,
     "the absolute value of {}": abs,
 }

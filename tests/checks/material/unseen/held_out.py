@@ -315,7 +315,6 @@ def _(d_model, d_ff, num_layers, vocab_size):
 @wrong(
     "blocks.count_parameters",
     "a single feed-forward network for each pair of layers",
-    relation="slip",
 )
 def _(d_model, d_ff, num_layers, vocab_size):
     return _stacks(d_model, d_ff, num_layers, networks=1) + vocab_size * d_model
@@ -568,7 +567,7 @@ def _(word_counts, num_merges):
     return merges
 
 
-@wrong("tokenizers.train_bpe", "returns the words, not the merges", relation="form")
+@wrong("tokenizers.train_bpe", "returns the words, not the merges")
 def _(word_counts, num_merges):
     words = {tuple(w): n for w, n in word_counts.items()}
     for _ in range(num_merges):

@@ -192,7 +192,7 @@ def _(positions, d_model):
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(start_dim=-2)
 
 
-@wrong("positions.find_the_bug", "multiplied instead of divided", relation="slip")
+@wrong("positions.find_the_bug", "multiplied instead of divided")
 def _(positions, d_model):
     exponents = torch.arange(0, d_model, 2, device=positions.device) / d_model
     angles = positions.unsqueeze(-1) * 10_000**exponents

@@ -104,7 +104,7 @@ FULL_ONLY = Misconception(
     "edges-skipped",
     "centres near the edges are left out",
     "Near an edge the window is shorter, and what is left of it counts. Look at where the loop "
-    "over the centres begins and ends.",
+    "over the centres begins and ends, and at a condition on the length of the context.",
     (change("in enumerate(ids)", "in list(enumerate(ids))[window:-window]"),),
 )
 SAME_ID_LOST = Misconception(

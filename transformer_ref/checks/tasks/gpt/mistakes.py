@@ -56,7 +56,8 @@ BATCH = (
     Misconception(
         "backwards",
         "the labels are earlier than the inputs",
-        "That asks for what the model has read already. Which of the two begins at starts[b]?",
+        "That asks for what the model has read already. Which of the two begins at starts[b], "
+        "and which is returned first?",
         (change(BOTH, "labels, inputs"),),
     ),
     Misconception(

@@ -47,7 +47,7 @@ GROWING = Misconception(
     "growing",
     "the frequencies grow from pair to pair where they should fall",
     "The first hand is the fastest. Look at the sign of the exponent: 10000^(2i/D) is what the "
-    "position is divided by.",
+    "position is divided by; a frequency is 1 over it, and the position is multiplied by that.",
     (change(RATES, f"({RATES} ** -1)"),),
 )
 ROUNDS = Misconception(
@@ -255,7 +255,7 @@ QUOTIENT = Misconception(
 )
 HALVES = Misconception(
     "halves-side-by-side",
-    "all sines come first, then all cosines",
+    "the sines and the cosines stand in two halves",
     "Some programs lay them out so; the paper takes them in turn: sine in the even columns, cosine "
     "in the odd ones.",
     (
