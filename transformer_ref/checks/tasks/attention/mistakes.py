@@ -139,8 +139,8 @@ IGNORED = Misconception(
     "mask-ignored",
     "the mask has no effect",
     "With a mask, hidden keys must get no weight at all. Look at whether the mask is handed on, "
-    "and whether the masked scores are the ones that go on (masked_fill without a final _ returns a "
-    "new tensor).",
+    "and whether the masked scores are the ones that go on (masked_fill without a final _ returns "
+    "a new tensor).",
     (UNMASKED,),
 )
 INVERTED = Misconception(
