@@ -180,7 +180,7 @@ def _parts(pairs: list[Pair]) -> Iterator[list[Pair]]:
             Pair(
                 pair.number,
                 pair.case,
-                pair.name.replace("`", "`", 1)[:-1] + f"[{place}]`",
+                pair.name[:-1] + f"[{place}]`",
                 pair.received[place],
                 pair.expected[place],
                 pair.tolerance,
