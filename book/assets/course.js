@@ -15,7 +15,56 @@ function makeReachable() {
   for (const box of document.querySelectorAll(SCROLLING_BOXES)) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else if (box.tabIndex === 0) box.removeAttribute("tabindex");
+    showWhetherMore(box);
   }
+}
+
+// What goes on beyond the right edge fades out there (see course.css).
+function showWhetherMore(box) {
+  box.classList.toggle("course-more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+}
+
+// A button above the article breaks the long lines of all boxes with code, where there are some too wide.
+function offerToWrap() {
+  const row = document.querySelector(".article-header-buttons");
+  const isWide = (box) => box.scrollWidth > box.clientWidth;
+  if (!row || ![...document.querySelectorAll(".bd-article pre")].some(isWide)) return;
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", className: "btn btn-sm course-wrap", textContent: "\u21a9", title: "Wrap long lines" });
+  button.setAttribute("aria-label", "Wrap long lines");
+  button.setAttribute("aria-pressed", "false");
+  button.addEventListener("click", () => {
+    const wraps = document.documentElement.classList.toggle("course-wraps");
+    button.setAttribute("aria-pressed", String(wraps));
+    makeReachable();
+  });
+  row.prepend(button);
+}
+
+// On a phone a figure is a button that shows it as large as it was drawn, in a box that scrolls.
+function makeFiguresLarge() {
+  if (!window.matchMedia("(max-width: 720px)").matches) return;
+  for (const image of document.querySelectorAll(".bd-article .cell_output img")) {
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", className: "course-enlarge", title: "Enlarge" });
+    image.replaceWith(button);
+    button.append(image);
+    button.addEventListener("click", () => showLarge(image));
+  }
+}
+
+function showLarge(image) {
+  const box = document.createElement("dialog");
+  box.className = "course-large";
+  const close = document.createElement("button");
+  Object.assign(close, { type: "button", textContent: "Close" });
+  const large = image.cloneNode();
+  large.style.width = `${Math.max(image.width, 700)}px`;
+  box.append(close, large);
+  box.addEventListener("click", () => box.close()); // the button, the picture, and what is around it
+  box.addEventListener("close", () => box.remove());
+  document.body.append(box);
+  box.showModal();
 }
 
 // The arrows that unfold a part of the table of contents have no name of their own.
@@ -83,7 +132,10 @@ window.addEventListener("beforeprint", prepareForPaper);
 document.addEventListener("DOMContentLoaded", () => {
   tuneSearch();
   nameArrows();
+  makeFiguresLarge();
+  offerToWrap();
   makeReachable();
+  document.addEventListener("scroll", ({ target }) => target.matches?.(SCROLLING_BOXES) && showWhetherMore(target), true);
   window.addEventListener("resize", makeReachable);
   document.addEventListener("toggle", makeReachable, true);
   window.addEventListener("load", async () => {

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 import yaml
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from tests.site.conftest import run_axe
 from tools.build_book import ROOT, SITE
 
 pytestmark = pytest.mark.browser
+
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 NOTEBOOKS = sorted(
     path.relative_to(SITE / "_sources").with_suffix("").as_posix()
@@ -138,3 +143,48 @@ def test_colours_can_be_chosen(tab: Page, address: str) -> None:
         tab.get_by_role("button", name="Color mode").first.click()
         seen.add(root.get_attribute("data-mode"))
     assert seen == {"auto", "light", "dark"}
+
+
+@pytest.fixture(scope="module")
+def phone(browser: Browser, address: str) -> Iterator[Page]:
+    """Open the chapter on attention on a phone."""
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(f"{address}/book/attention.html")
+    page.wait_for_load_state("load")
+    yield page
+    page.close()
+
+
+def test_long_lines_fade_out_until_their_end_is_there(phone: Page) -> None:
+    box = phone.locator(".bd-article pre.course-more").first
+    expect(box).to_be_attached()
+    here = box.element_handle()
+    assert here.evaluate("box => getComputedStyle(box).maskImage.startsWith('linear-gradient')")
+    here.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+    phone.wait_for_function("box => !box.classList.contains('course-more')", arg=here)
+
+
+def test_long_lines_can_be_wrapped(phone: Page) -> None:
+    wide = """() => [...document.querySelectorAll('.bd-article pre')]
+        .filter((box) => box.scrollWidth > box.clientWidth + 1).length"""
+    button = phone.get_by_role("button", name="Wrap long lines")
+    before = phone.evaluate(wide)
+    button.press("Enter")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    assert phone.evaluate(wide) == 0 < before
+    assert phone.locator(".bd-article pre.course-more").count() == 0
+    button.press("Enter")
+    assert phone.evaluate(wide) == before
+
+
+def test_a_figure_of_a_phone_can_be_enlarged(phone: Page) -> None:
+    button = phone.locator(".course-enlarge").first
+    alt = button.locator("img").get_attribute("alt") or ""
+    expect(button).to_have_accessible_name(alt)
+    button.press("Enter")
+    large = phone.get_by_role("dialog").locator("img")
+    assert (large.bounding_box() or {"width": 0})["width"] >= 700
+    phone.keyboard.press("Escape")
+    expect(phone.get_by_role("dialog")).to_have_count(0)
+    expect(button).to_be_focused()
+    assert run_axe(phone, AXE, "phone", contrast=False) == []
