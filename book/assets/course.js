@@ -41,32 +41,6 @@ function offerToWrap() {
   row.prepend(button);
 }
 
-// On a phone a figure is a button that shows it as large as it was drawn, in a box that scrolls.
-function makeFiguresLarge() {
-  if (!window.matchMedia("(max-width: 720px)").matches) return;
-  for (const image of document.querySelectorAll(".bd-article .cell_output img")) {
-    const button = document.createElement("button");
-    Object.assign(button, { type: "button", className: "course-enlarge", title: "Enlarge" });
-    image.replaceWith(button);
-    button.append(image);
-    button.addEventListener("click", () => showLarge(image));
-  }
-}
-
-function showLarge(image) {
-  const box = document.createElement("dialog");
-  box.className = "course-large";
-  const close = document.createElement("button");
-  Object.assign(close, { type: "button", textContent: "Close" });
-  const large = image.cloneNode();
-  large.style.width = `${Math.max(image.width, 700)}px`;
-  box.append(close, large);
-  box.addEventListener("click", () => box.close()); // the button, the picture, and what is around it
-  box.addEventListener("close", () => box.remove());
-  document.body.append(box);
-  box.showModal();
-}
-
 // The arrows that unfold a part of the table of contents have no name of their own.
 function nameArrows() {
   for (const arrow of document.querySelectorAll(".bd-docs-nav li.has-children > details > summary")) {
@@ -132,7 +106,6 @@ window.addEventListener("beforeprint", prepareForPaper);
 document.addEventListener("DOMContentLoaded", () => {
   tuneSearch();
   nameArrows();
-  makeFiguresLarge();
   offerToWrap();
   makeReachable();
   document.addEventListener("scroll", ({ target }) => target.matches?.(SCROLLING_BOXES) && showWhetherMore(target), true);

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 import yaml
 from playwright.sync_api import Browser, Page, expect
 
-from tests.site.conftest import run_axe
 from tools.build_book import ROOT, SITE
 
 pytestmark = pytest.mark.browser
 
-AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 NOTEBOOKS = sorted(
     path.relative_to(SITE / "_sources").with_suffix("").as_posix()
@@ -177,14 +174,10 @@ def test_long_lines_can_be_wrapped(phone: Page) -> None:
     assert phone.evaluate(wide) == before
 
 
-def test_a_figure_of_a_phone_can_be_enlarged(phone: Page) -> None:
-    button = phone.locator(".course-enlarge").first
-    alt = button.locator("img").get_attribute("alt") or ""
-    expect(button).to_have_accessible_name(alt)
-    button.press("Enter")
-    large = phone.get_by_role("dialog").locator("img")
-    assert (large.bounding_box() or {"width": 0})["width"] >= 700
-    phone.keyboard.press("Escape")
-    expect(phone.get_by_role("dialog")).to_have_count(0)
-    expect(button).to_be_focused()
-    assert run_axe(phone, AXE, "phone", contrast=False) == []
+def test_a_figure_of_a_phone_leads_to_itself_in_full(phone: Page, address: str) -> None:
+    image = phone.locator(".bd-article .cell_output a:has(img)").first
+    shown = image.locator("img").evaluate("image => image.getBoundingClientRect().width")
+    image.press("Enter")
+    phone.wait_for_url("**/*.png")
+    assert phone.locator("img").evaluate("image => image.naturalWidth") > 2 * shown
+    phone.go_back()
