@@ -21,13 +21,16 @@ PAGES = sorted(
 # The listings of the package's source differ in nothing but their text, and an exercise is what its
 # solution's page shows too: one of each kind is looked at in every way, the others once a week.
 SHOWN_ELSEWHERE = ("_modules/", "exercises/")
+# What is too wide shows on a phone; the rest of these pages is alike on a desktop.
+NARROW_IS_ENOUGH = ("book/api/", "solutions/")
 LISTINGS = {name for name in PAGES if name.startswith("_modules/transformer_ref/")}
 LISTINGS.discard("_modules/transformer_ref/attention.html")
 
 
 def look(name: str, *mode: str):
     """Return a page, with a way of looking at it if one is given, for one process to visit."""
-    weekly = is_alike(name) and ("desktop-dark" in mode or name.startswith(SHOWN_ELSEWHERE))
+    seen = SHOWN_ELSEWHERE + NARROW_IS_ENOUGH * ("desktop-light" in mode)
+    weekly = is_alike(name) and ("desktop-dark" in mode or name.startswith(seen))
     marks = [pytest.mark.weekly] if weekly else []
     return pytest.param(name, *mode, marks=[pytest.mark.xdist_group(name), *marks])
 
@@ -72,14 +75,14 @@ def test_axe_finds_nothing(visit: Any, name: str, mode: str) -> None:
 
 @EVERY_PAGE
 def test_mathematics_is_typeset(visit: Any, name: str) -> None:
-    found = visit(name, "desktop-light").found
+    found = visit(name, "phone").found
     assert found["wrong"] == []
     assert found["unset"] == []
 
 
 @EVERY_PAGE
 def test_images_are_there_and_described(visit: Any, name: str) -> None:
-    for image in visit(name, "desktop-light").found["images"]:
+    for image in visit(name, "phone").found["images"]:
         assert image["loaded"], image["source"]
         assert image["alt"] is not None, image["source"]
         assert not re.search(r"[/\\]|\.(png|svg|jpe?g|gif|webp)$", image["alt"]), image["alt"]
@@ -98,7 +101,7 @@ def test_schematics_are_read_as_a_whole(visit: Any, name: str, mode: str) -> Non
 
 @EVERY_PAGE
 def test_figures_keep_a_light_card_on_a_dark_page(visit: Any, name: str) -> None:
-    figures = [i for i in visit(name, "desktop-light").found["images"] if i["isFigure"]]
+    figures = [i for i in visit(name, "phone").found["images"] if i["isFigure"]]
     for image in visit(name, "desktop-dark").found["images"] if figures else []:
         if image["isFigure"]:
             assert image["background"] == "rgb(255, 255, 255)", image["source"]
