@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -50,14 +50,13 @@ class Exam:
                 self._wrong[key] = self._ask(wrong, self.cases[number])
         return self._wrong[key]
 
-    def otherwise(self, key: str, number: int, ours: Callable[..., object], case: Case) -> Outcome:
-        """The outcome of something that is neither right nor a misconception, when first asked.
+    def otherwise(self, key: str, number: int, case: Case) -> Outcome:
+        """The reference's outcome of a changed case, when first asked.
 
         Args:
-            key: its name, the same for the same thing.
-            number: of the case.
-            ours: a function or class of our own.
-            case: the question that is put, such as the case itself or a changed one.
+            key: a name of the change.
+            number: of the case that was changed.
+            case: the changed one.
 
         Returns:
             the outcome.
@@ -66,7 +65,7 @@ class Exam:
         if known not in self._wrong:
             with _undisturbed(), warnings.catch_warnings(action="ignore"):
                 try:
-                    self._wrong[known] = self._ask(ours, case)
+                    self._wrong[known] = self._ask(self.task.reference, case)
                 except Exception as error:  # a question that cannot even be put
                     self._wrong[known] = Outcome(fault="raised", error=repr(error))
         return self._wrong[known]

@@ -100,7 +100,7 @@ class _Search:
         case = next((case for said, case in self.questions[number] if said == text), None)
         if case is None:
             return self.right(number)
-        return self.agree(number, self.exam.otherwise(text, number, self.exam.task.reference, case))
+        return self.agree(number, self.exam.otherwise(text, number, case))
 
 
 def _plain(value: Any) -> Any:
