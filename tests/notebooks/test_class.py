@@ -6,11 +6,8 @@ The run is killed in the middle and started again; nbgrader's own feedback and e
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import nbformat
@@ -18,7 +15,8 @@ import pytest
 from nbformat import NotebookNode
 
 from tests.notebooks.assignments import read
-from tests.notebooks.courses import Course, environment, new_course
+from tests.notebooks.classes import enrol, grade_killed_and_resumed, hand_in_broken, results, start
+from tests.notebooks.courses import Course, new_course
 from tests.notebooks.test_round_trip import (
     SLUG,
     WRONG,
@@ -105,55 +103,14 @@ BROKEN = {
 NOTHING = "absent"
 
 
-def start(course: Course, *options: str) -> subprocess.Popen[str]:
-    """Start the command that grades the class."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "transformer_ref.checks.classroom", SLUG, "--jobs=2", *options],
-        cwd=course.root,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def results(course: Course) -> dict[str, float]:
-    """When each result was written."""
-    return {path.name: path.stat().st_mtime for path in course.root.glob("course/results/*.json")}
-
-
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     """A class that was graded, with a run that was killed in the middle."""
     course = new_course(tmp_path_factory.mktemp("course"), SLUG)
-    names = [*CLASS, *BROKEN, NOTHING]
-    roster = course.root / "roster.csv"
-    roster.write_text("id\n" + "\n".join(names) + "\n", encoding="utf-8")
-    course.nbgrader("db", "student", "import", "roster.csv")
-    for student, make in CLASS.items():
-        place = course.submission(student) / f"{SLUG}.ipynb"
-        place.parent.mkdir(parents=True)
-        place.write_text(json.dumps(make()), encoding="utf-8")  # nbformat would mend it
-    for student, (files, _) in BROKEN.items():
-        for name, text in {"notes.txt": "", **files}.items():
-            path = course.submission(student) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+    enrol(course, CLASS, [*BROKEN, NOTHING])
+    hand_in_broken(course, BROKEN)
     course.hand_in("stranger", solved())
-    killed = start(course)
-    until = time.monotonic() + 120
-    while not results(course) and time.monotonic() < until:
-        time.sleep(0.1)
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.communicate()
-    before = results(course)
-    assert before
-    said, _ = start(course).communicate()
-    course.said += said
-    assert {name: results(course)[name] for name in before} == before, "a result was made twice"
-    course.nbgrader("generate_feedback", SLUG)
-    course.nbgrader("export", "--to", "course/grades.csv")
+    grade_killed_and_resumed(course, at_least=1)
     return course
 
 

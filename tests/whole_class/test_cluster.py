@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.notebooks.classes import enrol, results, start, wait_until
 from tests.notebooks.courses import Course, environment, new_course
-from tests.notebooks.test_class import results, start
 from tests.notebooks.test_round_trip import SLUG
-from tests.whole_class.classes import SMALL_CLASS, enrol, judged, wait_until
+from tests.whole_class.classes import SMALL_CLASS, judged
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.weekly]
 

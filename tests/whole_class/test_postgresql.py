@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.notebooks.classes import enrol, results, start
 from tests.notebooks.courses import Course, new_course
-from tests.notebooks.test_class import results, start
 from tests.notebooks.test_round_trip import SLUG
-from tests.whole_class.classes import SMALL_CLASS, enrol
+from tests.whole_class.classes import SMALL_CLASS
 from tools import cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.weekly]

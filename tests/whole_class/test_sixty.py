@@ -15,8 +15,9 @@ from nbformat import NotebookNode
 from tests.checks.test_classroom import TRICKS
 from tests.checks.test_classroom import WRONG as NO_HEADS
 from tests.notebooks.assignments import read, tasks
+from tests.notebooks.classes import enrol, grade_killed_and_resumed, hand_in_broken
 from tests.notebooks.courses import Course, new_course
-from tests.notebooks.test_class import ALL_POINTS, BROKEN, CLASS, NOTHING, results, start
+from tests.notebooks.test_class import ALL_POINTS, BROKEN, CLASS, NOTHING
 from tests.notebooks.test_round_trip import (
     SLUG,
     WRONG,
@@ -26,7 +27,6 @@ from tests.notebooks.test_round_trip import (
     without_a_task,
     without_an_answer,
 )
-from tests.whole_class.classes import enrol, kill_when
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.weekly]
 
@@ -98,17 +98,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     course = new_course(tmp_path_factory.mktemp("course"), SLUG)
     made = {name: member.make for name, member in MEMBERS.items()}
     enrol(course, made, [*BROKEN, NOTHING])
-    for student, (files, _) in BROKEN.items():
-        for name, text in {"notes.txt": "", **files}.items():
-            path = course.submission(student) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    before = kill_when(start(course), course, at_least=25)
-    said, _ = start(course).communicate()
-    course.said += said
-    assert {name: results(course)[name] for name in before} == before, "a result was made twice"
-    course.nbgrader("generate_feedback", SLUG)
-    course.nbgrader("export", "--to", "course/grades.csv")
+    hand_in_broken(course, BROKEN)
+    grade_killed_and_resumed(course, at_least=25)
     return course
 
 
