@@ -49,6 +49,8 @@ def requested(page: Page, url: str) -> list[str]:
     paths: list[str] = []
     page.on("request", lambda request: paths.append(urlsplit(request.url).path))
     page.goto(url, wait_until="networkidle")
+    # A font is asked for when the page is drawn, which a busy machine may do later.
+    page.evaluate("document.fonts.ready.then(() => null)")
     return paths
 
 
