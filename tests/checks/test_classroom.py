@@ -7,6 +7,7 @@ replaced by what somebody might hand in.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import pytest
 from transformer_ref.checks.classroom import judge, sandbox
 from transformer_ref.checks.classroom.__main__ import open_pool
 from transformer_ref.checks.classroom.judge import Cell, Graded, grade_notebook
+from transformer_ref.checks.classroom.processes import WarmProcess
 from transformer_ref.checks.classroom.results import key_of, make_result_of
 from transformer_ref.checks.classroom.sandbox import NoSandbox, SandboxError, find_sandbox
 from transformer_ref.checks.classroom.submission import files_beside
@@ -216,6 +218,97 @@ print("others", [name for name in os.listdir("/proc") if name.isdigit() and int(
     assert "others []" in printed
     assert not [*tmp_path.glob("written.txt"), *sandbox.PACKAGE.glob("written.txt")]
     assert not Path("/written.txt").exists()
+
+
+def test_a_submission_finds_nothing_of_the_one_before(tmp_path: Path) -> None:
+    first = """
+import os, subprocess, torch
+torch.left_behind = "mine"
+for folder in ("/tmp", "/dev/shm", "/tmp/home"):
+    with open(f"{folder}/left", "w") as file:
+        file.write("mine")
+subprocess.Popen(["sleep", "986"], start_new_session=True)
+print("left")
+"""
+    second = """
+import os, torch
+from pathlib import Path
+print("files", [path for folder in ("/tmp", "/dev/shm") for path in Path(folder).rglob("left")])
+print("memory", hasattr(torch, "left_behind"))
+commands = [path.read_text() for path in Path("/proc").glob("[0-9]*/cmdline")]
+print("sleeps", [command for command in commands if "986" in command])
+"""
+    assert grade(first, tmp_path).cells[1].printed == "left\n"
+    printed = grade(second, tmp_path).cells[1].printed
+    assert "files []" in printed
+    assert "memory False" in printed
+    assert "sleeps []" in printed
+
+
+# What a student's process must not be able to do; the numbers are Linux's.
+REACHING_OUT = {
+    "a signal to all": "import os; os.kill(-1, 9)",
+    "a signal to the group": "import os; os.kill(0, 9)",
+    "a signal to whatever is seen": (
+        "import os\n"
+        "for name in os.listdir('/proc'):\n"
+        "    if name.isdigit() and not os.path.samefile(f'/proc/{name}', '/proc/self'):\n"
+        "        try:\n            os.kill(int(name), 9)\n"
+        "        except OSError:\n            pass"
+    ),
+    # A process of the namespaces outside has one number in its line NSpid, those inside have two.
+    "another's memory": (
+        "import os\n"
+        "for name in os.listdir('/proc'):\n"
+        "    if name.isdigit() and os.readlink('/proc/self') != str(os.getpid()):\n"
+        "        status = open(f'/proc/{name}/status').read()\n"
+        "        if len(status.partition('NSpid:')[2].split('\\n')[0].split()) == 1:\n"
+        "            try:\n                open(f'/proc/{name}/mem', 'rb')\n"
+        "            except PermissionError:\n                continue\n"
+        "            assert False, name"
+    ),
+    "the folder below": (
+        "import ctypes\n"
+        "library = ctypes.CDLL(None)\n"
+        "assert library.umount(b'/tmp') == -1\n"
+        "assert library.unshare((1 << 28) | (1 << 17)) == 0\n"
+        "assert library.umount(b'/tmp') == -1"
+    ),
+}
+
+
+@pytest.mark.parametrize("reaching", REACHING_OUT)
+def test_the_process_that_is_copied_is_out_of_reach(reaching: str, tmp_path: Path) -> None:
+    grade(WRONG, tmp_path)
+    before = sandbox.warm_process().pid
+    assert before is not None
+    graded = grade(f"{WRONG}\n{REACHING_OUT[reaching]}", tmp_path)
+    assert "AssertionError" not in graded.cells[1].error, graded.cells[1].error
+    assert points(graded) == [0.0, 1.0]
+    assert sandbox.warm_process().pid == before
+
+
+def test_a_warm_process_that_was_killed_is_made_again(tmp_path: Path) -> None:
+    assert points(grade(WRONG, tmp_path)) == [0.0, 1.0]
+    before = sandbox.warm_process().pid
+    assert before is not None
+    os.kill(before, signal.SIGKILL)
+    assert points(grade(WRONG, tmp_path)) == [0.0, 1.0]
+    assert sandbox.warm_process().pid not in (None, before)
+
+
+def test_where_a_sandbox_allows_no_other_in_it_each_process_loads_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def command(arguments: list[str]) -> list[str]:
+        program, *others = find_sandbox().command(arguments)
+        return [program, "--unshare-user", "--disable-userns", *others]
+
+    without = WarmProcess(command)
+    assert without.copy() is None
+    assert without.pid is None
+    monkeypatch.setattr(sandbox, "warm_process", lambda: without)
+    assert points(grade(WRONG, tmp_path)) == [0.0, 1.0]
 
 
 def test_there_is_no_network(tmp_path: Path) -> None:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import os
-import signal
-import subprocess
 import threading
 import time
 from collections.abc import Sequence
@@ -22,6 +20,7 @@ from typing import Any
 
 import psutil
 
+from transformer_ref.checks.classroom.processes import Process
 from transformer_ref.checks.classroom.sandbox import Sandbox
 from transformer_ref.checks.engine import wire_format
 from transformer_ref.checks.engine.asking import Printed, describe_error
@@ -111,7 +110,7 @@ class StudentProcess:
         self.ended: list[str] = []
         self._sandbox = sandbox
         self._deadline = time.monotonic() + SUBMISSION_SECONDS
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self._too_much = ""
         self._executed: list[str] = []
 
@@ -127,17 +126,15 @@ class StudentProcess:
     def ask(self, request: dict[str, Any], cases: bytes | None, seconds: float) -> list[bytes]:
         """Send a request and read the reply, and more frames if it announces some."""
         process = self._started()
-        assert process.stdin is not None
-        assert process.stdout is not None
         deadline = min(time.monotonic() + seconds, self._deadline)
         try:
             for frame in (wire_format.encode(request), *([] if cases is None else [cases])):
-                write_frame(process.stdin.fileno(), frame, deadline)
-            frames = [read_frame(process.stdout.fileno(), deadline, OUTPUT_BYTES)]
+                write_frame(process.requests, frame, deadline)
+            frames = [read_frame(process.replies, deadline, OUTPUT_BYTES)]
             more = wire_format.decode(frames[0]) if cases is not None else {}
             room = OUTPUT_BYTES
             for _ in range(int(more.get("number_of_frames", 0))):
-                frames.append(read_frame(process.stdout.fileno(), deadline, room))
+                frames.append(read_frame(process.replies, deadline, room))
                 room -= len(frames[-1])
             return frames
         except (OSError, ValueError, TypeError, AttributeError) as error:
@@ -146,16 +143,10 @@ class StudentProcess:
     def stop(self) -> None:
         """End the process with all that it started, if it runs."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        _kill(process)
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        if process is not None:
+            process.end()
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> Process:
         """Return the process, started if need be, with all cells executed that did not end it."""
         if self._process is not None:
             return self._process
@@ -164,21 +155,11 @@ class StudentProcess:
                 f"This submission has had its {SUBMISSION_SECONDS:g} s; nothing more is executed."
             )
         self._too_much = ""
-        module = "transformer_ref.checks.classroom.student"
-        process = subprocess.Popen(
-            self._sandbox.command(["-m", module]),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        self._process = process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        os.set_blocking(process.stdin.fileno(), False)  # a write must not wait for ever
+        process = self._process = self._sandbox.start()
+        os.set_blocking(process.requests, False)  # a write must not wait for ever
         threading.Thread(target=self._watch, args=(process,), daemon=True).start()
         try:
-            read_frame(process.stdout.fileno(), time.monotonic() + WORKER_START_SECONDS, 100)
+            read_frame(process.replies, time.monotonic() + WORKER_START_SECONDS, 100)
         except OSError as error:
             self.stop()
             raise RuntimeError(
@@ -200,25 +181,23 @@ class StudentProcess:
     def _why(self, error: Exception) -> str:
         """End the process, and say why it no longer answers."""
         process = self._process
-        if process is not None and not self._too_much and "closed" in str(error):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(1.0)
-        status = process.returncode if process is not None else None
+        patience = 1.0 if "closed" in str(error) and not self._too_much else 0.0
+        by_itself = process is not None and process.has_ended(patience)
         self.stop()
         if self._too_much:
             why = self._too_much
         elif "no answer in time" in str(error):
             why = "It was ended, as its time was up: is there a loop that never ends?"
-        elif status is not None:
+        elif by_itself:
             why = "It ended the process that executes the notebook."
         else:
             why = "It spoke to the check in the student's name."
         self.ended.append(why)
         return why
 
-    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+    def _watch(self, process: Process) -> None:
         """End the process when all that it has started uses too much together."""
-        while process.poll() is None:
+        while not process.has_ended(LOOK_SECONDS):
             used, count = _used_by(process.pid)
             self.peak_bytes = max(self.peak_bytes, used)
             if count > SUBMISSION_PROCESSES:
@@ -229,9 +208,8 @@ class StudentProcess:
                 gigabytes = SUBMISSION_MEMORY_BYTES >> 30
                 self._too_much = f"It was ended, as it used more than {gigabytes} GiB of memory."
             if self._too_much:
-                _kill(process)
+                process.kill()
                 return
-            time.sleep(LOOK_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -326,16 +304,10 @@ def _used_by(pid: int) -> tuple[int, int]:
     try:
         root = psutil.Process(pid)
         family = [root, *root.children(recursive=True)]
-    except psutil.Error:
+    except (psutil.Error, ValueError):  # it has ended
         return 0, 0
     used = 0
     for each in family:
         with contextlib.suppress(psutil.Error):
             used += each.memory_info().rss
     return used, len(family)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process and its session; in a sandbox the first process takes all others along."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
