@@ -25,7 +25,7 @@ from nbgrader.nbgraderformat.v3 import MetadataValidatorV3
 from nbgrader.preprocessors.base import NbGraderPreprocessor
 from nbgrader.preprocessors.deduplicateids import DeduplicateIds
 from nbgrader.preprocessors.overwritecells import OverwriteCells
-from traitlets import Bool, Unicode, default
+from traitlets import Bool, Enum, Unicode, default
 
 from transformer_ref.checks.classroom.judge import Graded
 from transformer_ref.checks.classroom.results import (
@@ -34,7 +34,7 @@ from transformer_ref.checks.classroom.results import (
     load_result,
     make_result,
 )
-from transformer_ref.checks.classroom.sandbox import Bubblewrap, NoSandbox, find_sandbox
+from transformer_ref.checks.classroom.sandbox import SANDBOXES, NoSandbox
 from transformer_ref.checks.classroom.submission import code_cells, files_beside
 
 Converted = tuple[NotebookNode, ResourcesDict]
@@ -113,11 +113,14 @@ class GradeInSandbox(NbGraderPreprocessor):
     unsafe_no_sandbox = Bool(
         False, help="Execute student code without a sandbox, with all rights of who grades."
     ).tag(config=True)
+    sandbox = Enum([*SANDBOXES], "bubblewrap", help="What student code is executed in.").tag(
+        config=True
+    )
     results_directory = Unicode("course/results", help="Where results are kept.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> Converted:
         """Fill in the outputs of all code cells."""
-        sandbox = NoSandbox() if self.unsafe_no_sandbox else Bubblewrap()
+        sandbox = NoSandbox() if self.unsafe_no_sandbox else SANDBOXES[self.sandbox]()
         if self.unsafe_no_sandbox:
             self.log.warning("Student code is executed WITHOUT A SANDBOX, with your rights.")
         files = files_beside(Path(resources["metadata"]["path"]))
@@ -125,8 +128,7 @@ class GradeInSandbox(NbGraderPreprocessor):
         key, results = key_of(cells, files, sandbox), Path(self.results_directory)
         graded = load_result(results, key)
         if graded is None:
-            if not self.unsafe_no_sandbox:
-                find_sandbox()  # or say what to install
+            sandbox.require()
             graded = make_result(cells, files, sandbox)
             keep_result(results, key, graded)
         _fill_in(nb, graded)

@@ -36,7 +36,7 @@ from transformer_ref.checks.classroom.results import (
     make_result_of,
 )
 from transformer_ref.checks.classroom.sandbox import (
-    Bubblewrap,
+    SANDBOXES,
     NoSandbox,
     Sandbox,
     SandboxError,
@@ -179,8 +179,12 @@ class Classroom:
             command = [sys.executable, "-m", "nbgrader", "autograde", self.slug, "--force"]
             command += [f"--CourseDirectory.submitted_directory={self.rebuilt}"]
             command += [f"--CourseDirectory.student_id_exclude={','.join(others)}"]
-            if isinstance(self.sandbox, NoSandbox):
-                command += ["--GradeInSandbox.unsafe_no_sandbox=True"]
+            safe = not isinstance(self.sandbox, NoSandbox)
+            command += [
+                f"--GradeInSandbox.sandbox={self.sandbox.name}"
+                if safe
+                else "--GradeInSandbox.unsafe_no_sandbox=True"
+            ]
             log = self.results / f"{self.slug}.log"
             with log.open("w", encoding="utf-8") as file:
                 subprocess.run(command, cwd=self.course.root, stdout=file, stderr=file, check=False)
@@ -287,6 +291,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="grade on the workers of this Dask scheduler, like tcp://10.0.0.1:8786",
     )
     parser.add_argument(
+        "--sandbox",
+        choices=[*SANDBOXES],
+        default="bubblewrap",
+        help="what student code is executed in",
+    )
+    parser.add_argument(
         "--unsafe-no-sandbox",
         action="store_true",
         help="execute student code with all rights that you have",
@@ -316,7 +326,7 @@ def _sandbox(options: argparse.Namespace) -> Sandbox:
     """Choose the sandbox; on a cluster each worker looks for its own."""
     if options.unsafe_no_sandbox:
         return NoSandbox()
-    return Bubblewrap() if options.scheduler else find_sandbox()
+    return SANDBOXES[options.sandbox]() if options.scheduler else find_sandbox(options.sandbox)
 
 
 if __name__ == "__main__":

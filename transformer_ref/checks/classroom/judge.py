@@ -39,6 +39,7 @@ from transformer_ref.checks.engine.limits import (
     copy_seconds,
 )
 
+START_TRIES = 3  # podman fails now and then, where it is busy
 LOOK_SECONDS = 0.1  # how often the memory and the processes of a sandbox are looked at
 
 
@@ -155,18 +156,25 @@ class StudentProcess:
                 f"This submission has had its {SUBMISSION_SECONDS:g} s; nothing more is executed."
             )
         self._too_much = ""
-        process = self._process = self._sandbox.start()
-        os.set_blocking(process.requests, False)  # a write must not wait for ever
-        threading.Thread(target=self._watch, args=(process,), daemon=True).start()
-        try:
-            read_frame(process.replies, time.monotonic() + WORKER_START_SECONDS, 100)
-        except OSError as error:
-            self.stop()
-            raise RuntimeError(
-                f"the sandbox {self._sandbox.name} does not start: {error}"
-            ) from error
+        for left in reversed(range(START_TRIES)):
+            try:
+                process = self._start()
+                break
+            except OSError as error:
+                self.stop()
+                if not left:
+                    name = self._sandbox.name
+                    raise RuntimeError(f"the sandbox {name} does not start: {error}") from error
         for source in self._executed:
             self._ask_cell(source)
+        return process
+
+    def _start(self) -> Process:
+        """Start the process and wait until it is ready."""
+        process = self._process = self._sandbox.start()
+        os.set_blocking(process.requests, False)  # a write must not wait for ever
+        read_frame(process.replies, time.monotonic() + WORKER_START_SECONDS, 100)
+        threading.Thread(target=self._watch, args=(process,), daemon=True).start()
         return process
 
     def _ask_cell(self, source: str) -> CellResult:

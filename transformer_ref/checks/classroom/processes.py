@@ -10,6 +10,8 @@ import selectors
 import signal
 import socket
 import subprocess
+import tempfile
+import uuid
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -87,6 +89,28 @@ class NewProcess(Process):
         for pipe in self._pipes:
             with contextlib.suppress(OSError):
                 pipe.close()
+
+
+class Container(NewProcess):
+    """A process in a container of podman's, which is not a descendant of this process."""
+
+    def __init__(self, command: Callable[..., list[str]], arguments: list[str]) -> None:
+        """Take what makes podman's command, of arguments of Python and options of podman's."""
+        self._name = f"grading-{uuid.uuid4()}"
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "pid")
+            options = (f"--name={self._name}", f"--pidfile={file}")
+            super().__init__(command(arguments, *options))
+            while not (file.exists() and file.read_text()) and not self.has_ended(0.02):
+                pass
+            if file.exists():
+                self.pid = int(file.read_text())
+
+    def kill(self) -> None:
+        """Let podman end the container, and what waits for it."""
+        command = ["podman", "rm", "--force", "--ignore", "--time=0", self._name]
+        subprocess.run(command, capture_output=True, check=False)
+        self._process.kill()
 
 
 class Copy(Process):

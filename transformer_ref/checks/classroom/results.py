@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from transformer_ref.checks.classroom.judge import Cell, Graded, grade_notebook
-from transformer_ref.checks.classroom.sandbox import PACKAGE, Bubblewrap, Sandbox, find_sandbox
+from transformer_ref.checks.classroom.sandbox import PACKAGE, Sandbox
 from transformer_ref.checks.engine.limits import time_limit
 from transformer_ref.files import write_json
 
@@ -100,15 +100,14 @@ def make_result_of(
             "IPython, or another time limit: received another name for the result, expected the "
             "same. Install the same versions there, and start its worker again"
         )
-    _look_for(sandbox)
+    _require(sandbox)
     with _ONE_AT_A_TIME:
         return make_result(cells, files, sandbox).as_plain()
 
 
 @cache
-def _look_for(sandbox: Sandbox) -> None:
-    if isinstance(sandbox, Bubblewrap):
-        find_sandbox()  # or say what to install
+def _require(sandbox: Sandbox) -> None:
+    sandbox.require()
 
 
 @cache

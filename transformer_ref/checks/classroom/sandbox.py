@@ -1,25 +1,35 @@
 """Where student code runs while a class is graded: without a network, and with few files to see.
 
-On Linux that is bubblewrap, which needs no rights and no service.
+On Linux that is bubblewrap, which needs no rights and no service, or podman where a campus has it.
 Grading without a sandbox has to be asked for.
 """
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import site
 import subprocess
 import sys
+import tempfile
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 import transformer_ref
-from transformer_ref.checks.classroom.processes import MODULES, NewProcess, Process, WarmProcess
+from transformer_ref.checks.classroom.processes import (
+    MODULES,
+    Container,
+    NewProcess,
+    Process,
+    WarmProcess,
+)
 from transformer_ref.checks.engine.limits import (
     SUBMISSION_FILE_BYTES,
     SUBMISSION_MEMORY_BYTES,
+    SUBMISSION_PROCESSES,
     SUBMISSION_SECONDS,
 )
 
@@ -34,10 +44,11 @@ ENVIRONMENT = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "NBGRADER_EXECUTION": "autograde",  # by which the capstone's notebook trains nothing
 }
+SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")
 WHAT_TO_DO = (
     "On Debian and Ubuntu: apt-get install bubblewrap. Where user namespaces are switched off, "
     "switch them on (sysctl kernel.unprivileged_userns_clone=1, or on Ubuntu "
-    "kernel.apparmor_restrict_unprivileged_userns=0). "
+    "kernel.apparmor_restrict_unprivileged_userns=0). --sandbox=podman takes podman instead. "
     "--unsafe-no-sandbox grades without: student code then runs with your rights, and can read "
     "and change whatever you can."
 )
@@ -52,9 +63,30 @@ class Sandbox(ABC):
 
     Attributes:
         name: what the results record.
+        program: what it needs to be installed, if anything.
     """
 
     name: str
+    program: ClassVar[str] = ""
+
+    def require(self) -> None:
+        """Try it.
+
+        Raises:
+            SandboxError: if it is not here, or does not work; the message says what to do.
+        """
+        if self.program and shutil.which(self.program) is None:
+            raise SandboxError(
+                f"{self.name}, in which student code runs, is not here. {WHAT_TO_DO}"
+            )
+        tried = subprocess.run(
+            self.command(["-c", ""]), capture_output=True, text=True, check=False
+        )
+        if tried.returncode:
+            raise SandboxError(
+                f"{self.name}, in which student code runs, does not work here: "
+                f"{tried.stderr.strip()}. {WHAT_TO_DO}"
+            )
 
     @abstractmethod
     def command(self, arguments: list[str]) -> list[str]:
@@ -70,6 +102,7 @@ class Bubblewrap(Sandbox):
     """Namespaces of its own for files, processes, network and users, by Debian's bubblewrap."""
 
     name: str = "bubblewrap"
+    program: ClassVar[str] = "bwrap"
 
     def start(self) -> Process:
         """Copy what is warm, which saves the seconds to load torch; or start from nothing."""
@@ -84,12 +117,38 @@ class Bubblewrap(Sandbox):
         for folder in ("/tmp", "/dev/shm"):
             command += ["--size", str(SUBMISSION_FILE_BYTES), "--tmpfs", folder]
         command += ["--dir", HOME]
-        for folder in ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache"):
+        for folder in SYSTEM_FOLDERS:
             command += ["--ro-bind-try", folder, folder]
         for path in _python_folders():
             command += ["--ro-bind", str(path), str(path)]
         command += ["--remount-ro", "/dev", "--remount-ro", "/"]
         return [*command, "--chdir", HOME, *_limited([sys.executable, "-P", *arguments])]
+
+
+@dataclass(frozen=True)
+class Podman(Sandbox):
+    """A container of podman's, made of this machine's own folders and no image."""
+
+    name: str = "podman"
+    program: ClassVar[str] = "podman"
+
+    def start(self) -> Process:
+        """Start a student's process in a container of its own, which loads all that it needs."""
+        return Container(self.command, ["-m", f"{MODULES}.student"])
+
+    def command(self, arguments: list[str], *options: str) -> list[str]:
+        """Return the command that runs Python with these arguments inside."""
+        command = ["podman", "run", "--rm", "--interactive", "--network=none", "--read-only"]
+        command += ["--cap-drop=all", "--security-opt=no-new-privileges"]
+        command += ["--security-opt=label=disable", f"--pids-limit={2 * SUBMISSION_PROCESSES}"]
+        command += ["--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096"]
+        command += [f"--timeout={int(2 * SUBMISSION_SECONDS)}"]  # nobody may be left to end it
+        command += [f"--env={name}={value}" for name, value in ENVIRONMENT.items()]
+        command += [f"--tmpfs={folder}:size={SUBMISSION_FILE_BYTES}" for folder in ("/tmp", HOME)]
+        folders = [Path(each) for each in SYSTEM_FOLDERS if Path(each).exists()]
+        command += [f"--volume={path}:{path}:ro" for path in [*folders, *_python_folders()]]
+        command += [f"--workdir={HOME}", *options, "--rootfs", _empty_folder()]
+        return [*command, *_limited([sys.executable, "-P", *arguments])]
 
 
 @dataclass(frozen=True)
@@ -109,23 +168,29 @@ def warm_process() -> WarmProcess:
     return WarmProcess(Bubblewrap().command)
 
 
-def find_sandbox() -> Sandbox:
-    """Return the sandbox of this machine.
+@cache
+def _empty_folder() -> str:
+    """Make a folder that lasts as long as this process: the root of its containers."""
+    folder = tempfile.mkdtemp(prefix="grading-root-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+SANDBOXES: dict[str, type[Sandbox]] = {"bubblewrap": Bubblewrap, "podman": Podman}
+
+
+def find_sandbox(name: str = "bubblewrap") -> Sandbox:
+    """Return a sandbox that works on this machine.
+
+    Args:
+        name: "bubblewrap" or "podman".
 
     Raises:
-        SandboxError: if there is none, or it does not work; the message says what to do.
+        SandboxError: if it is not here, or does not work; the message says what to do.
     """
-    if shutil.which("bwrap") is None:
-        raise SandboxError(f"bubblewrap, in which student code runs, is not here. {WHAT_TO_DO}")
-    tried = subprocess.run(
-        Bubblewrap().command(["-c", ""]), capture_output=True, text=True, check=False
-    )
-    if tried.returncode:
-        raise SandboxError(
-            f"bubblewrap, in which student code runs, does not work here: {tried.stderr.strip()}. "
-            f"{WHAT_TO_DO}"
-        )
-    return Bubblewrap()
+    sandbox = SANDBOXES[name]()
+    sandbox.require()
+    return sandbox
 
 
 def _limited(command: list[str]) -> list[str]:
