@@ -56,10 +56,10 @@ class Member:
     most: float
 
 
-def hostile(source: str) -> Member:
+def hostile(source: str, least: float) -> Member:
     """All is right but one task, which something else has taken the place of."""
     answer = f"{NO_HEADS}\n{source}"
-    return Member(lambda: solved(except_for={HEADS: answer}), 0.0, ALL - POINTS[HEADS])
+    return Member(lambda: solved(except_for={HEADS: answer}), least, ALL - POINTS[HEADS])
 
 
 def members() -> dict[str, Member]:
@@ -84,8 +84,10 @@ def members() -> dict[str, Member]:
             lambda key=key: solved(without={key}), ALL - worth, ALL - worth
         )
         found[f"only-{number}"] = Member(lambda others=others: solved(without=others), worth, worth)
-    sources = [*TRICKS.values(), *HARM.values()]
-    found |= {f"hostile-{number}": hostile(source) for number, source in enumerate(sources)}
+    # A trick may break what the student's own answers need; harm costs the cell that does it.
+    found |= {f"trick-{number}": hostile(each, 0.0) for number, each in enumerate(TRICKS.values())}
+    rest = ALL - POINTS[HEADS]
+    found |= {f"harm-{number}": hostile(each, rest) for number, each in enumerate(HARM.values())}
     found |= {f"copy-{number}": Member(solved, ALL, ALL) for number in range(2)}
     return found
 

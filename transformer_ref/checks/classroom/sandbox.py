@@ -27,8 +27,8 @@ from transformer_ref.checks.classroom.processes import (
     WarmProcess,
 )
 from transformer_ref.checks.engine.limits import (
+    PROCESS_MEMORY_BYTES,
     SUBMISSION_FILE_BYTES,
-    SUBMISSION_MEMORY_BYTES,
     SUBMISSION_PROCESSES,
     SUBMISSION_SECONDS,
 )
@@ -197,7 +197,7 @@ def _limited(command: list[str]) -> list[str]:
     """Put limits of the system on each process; those on all together are the judge's."""
     limits = [
         f"--cpu={int(SUBMISSION_SECONDS)}",
-        f"--data={SUBMISSION_MEMORY_BYTES}",
+        f"--data={PROCESS_MEMORY_BYTES}",
         f"--fsize={SUBMISSION_FILE_BYTES}",
         "--core=0",
     ]

@@ -36,6 +36,8 @@ FREE_CELL_SECONDS = 60.0
 # Where a class is graded: all that one student's processes may use together, in their sandbox.
 SUBMISSION_SECONDS = 600.0
 SUBMISSION_MEMORY_BYTES = 6 << 30
+# Of one process, by the system; more, so that it is ended for it, and not left without any memory.
+PROCESS_MEMORY_BYTES = 8 << 30
 SUBMISSION_PROCESSES = 64
 SUBMISSION_FILE_BYTES = 256 << 20
 SUBMISSION_NOTEBOOK_BYTES = 20 << 20
