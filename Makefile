@@ -50,7 +50,7 @@ test: $(READY) ## run all tests, or some: make test STAGES="lint package"
 test-all: $(READY) ## the same with the tests that else run once a week: more seeds, more answers
 	@$(RUN) -m tools.run_tests --all $(STAGES)
 
-test-class: $(READY) ## grade a class of 60, with Dask and PostgreSQL too; it gets what is not here
+test-class: $(READY) ## grade a class of 60, with Dask, PostgreSQL, JupyterHub too; it gets what is not here
 	@$(RUN) -m tools.run_tests whole-class
 
 lab: $(READY) ## copy new exercises into my-work/, open JupyterLab (ARGS=--update renews old ones)

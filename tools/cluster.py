@@ -1,6 +1,7 @@
-"""Get what the tests of a whole class need besides a sandbox: Dask, and PostgreSQL with its driver.
+"""Get what the tests of a whole class need besides a sandbox: Dask, PostgreSQL, JupyterHub.
 
-The Python packages are those of the extras `cluster` and `postgresql`, which the lock leaves out.
+The Python packages are those of the extras `cluster`, `postgresql` and `hub`, which the lock leaves
+out.
 """
 
 from __future__ import annotations
@@ -16,13 +17,20 @@ from pathlib import Path
 from tools.chromium import apt_get, succeeds
 from tools.environment import LOCK, ROOT, install_with_uv, run_pip
 
-EXTRAS = {"cluster": "distributed", "postgresql": "psycopg"}
+EXTRAS = {"cluster": "distributed", "postgresql": "psycopg", "hub": "jupyterhub"}
 # Debian keeps the programs of each version in a folder of its own, off the PATH.
 VERSIONS = Path("/usr/lib/postgresql")
 
-HOW_TO_GET_IT = """\
-These tests need Dask, psycopg and PostgreSQL: pip install -e '.[cluster,postgresql]'
-and, on Debian and Ubuntu, sudo apt-get install postgresql."""
+# JupyterHub's proxy, a program of Node.js, lies beside the packages of this environment.
+PROXY = "configurable-http-proxy"
+# By it a process is told that its user has another name.
+NAMES = "libnss_wrapper.so"
+PACKAGES = ("postgresql", "nodejs", "npm", "libnss-wrapper")
+
+HOW_TO_GET_IT = f"""\
+These tests need Dask, PostgreSQL and JupyterHub: pip install -e '.[cluster,postgresql,hub]'
+and, on Debian and Ubuntu, sudo apt-get install {" ".join(PACKAGES)}
+and npm install --prefix {sys.prefix} {PROXY}"""
 
 
 def postgresql() -> Path | None:
@@ -33,11 +41,23 @@ def postgresql() -> Path | None:
     return programs.parent if programs else None
 
 
+def proxy() -> Path | None:
+    """Return JupyterHub's proxy, or None."""
+    own = Path(sys.prefix, "node_modules", ".bin", PROXY)
+    on_path = shutil.which(PROXY)
+    return own if own.exists() else Path(on_path) if on_path else None
+
+
+def names_of_accounts() -> Path | None:
+    """Return the library by which users of the system have other names, or None."""
+    return next(iter(sorted(Path("/usr/lib").glob(f"**/{NAMES}"))), None)
+
+
 def why_not() -> str:
     """Return what is missing, and how to get it, or ""."""
     missing = [name for name in EXTRAS.values() if importlib.util.find_spec(name) is None]
-    if postgresql() is None:
-        missing.append("PostgreSQL")
+    programs = {"PostgreSQL": postgresql, PROXY: proxy, NAMES: names_of_accounts}
+    missing += [name for name, find in programs.items() if find() is None]
     return f"Not here: {', '.join(missing)}.\n{HOW_TO_GET_IT}" if missing else ""
 
 
@@ -54,8 +74,10 @@ def fetch(ci: bool) -> str:
         python = Path(os.path.abspath(sys.executable))
         arguments = ["install", "--constraint", str(LOCK), *requirements()]
         if not install_with_uv(python, arguments):
-            run_pip(python, arguments, "Dask and psycopg")
+            run_pip(python, arguments, "Dask, psycopg and JupyterHub")
         importlib.invalidate_caches()
-    if postgresql() is None:
-        all(map(succeeds, apt_get(["postgresql"], ci)))
+    if None in (postgresql(), names_of_accounts(), shutil.which("npm")):
+        all(map(succeeds, apt_get(PACKAGES, ci)))
+    if proxy() is None:
+        succeeds(["npm", "install", "--prefix", sys.prefix, PROXY])
     return why_not()
