@@ -38,6 +38,7 @@ CASES: dict[str, Case] = {
     "beam-marian": Case(decoding.beam_against_marian),
     "skip-gram": Case(skip_gram.against_gensim, CPU),
     "grading": Case(grading.against_nbgrader, CPU),
+    "grading-growth": Case(grading.for_more_students, CPU),
     "throughput": Case(scaling.throughput),
     "gpu-training": Case(gpu.training, GPU, "training in bfloat16, compiled, d=512 and d=1024"),
     "gpu-decoding": Case(gpu.decoding, GPU, "greedy decoding in bfloat16, B=1"),

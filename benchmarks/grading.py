@@ -88,6 +88,58 @@ def against_nbgrader(
     ]
 
 
+def for_more_students(
+    setting: Setting,
+    *,
+    sizes: Sequence[int] = (40, 80, 160),
+    make: Callable[[Path, int], None] | None = None,
+    command: Sequence[str] = OURS,
+) -> list[Row]:
+    """Compare what one student more takes in a large class and in a small one, by the clock.
+
+    All hand in the same work, which is executed once: what grows is the reading and the gradebook.
+
+    Args:
+        setting: not used beyond its device; each class is graded once.
+        sizes: of three classes.
+        make: makes the course in a folder, with one student; None = :func:`make_course`.
+        command: ours, without the Python in front.
+    """
+    small, middle, large = sizes
+    what = f"one student more by make grade, from {middle} to {large}"
+    against = f"from {small} to {middle}"
+    asked = Asked("<=", 1.2)
+    why = why_not()
+    if why and make is None:
+        return [not_measured("grading-growth", "cpu", what, against, why, asked)]
+    seconds = {}
+    with tempfile.TemporaryDirectory(prefix="grading-") as name:
+        folder = Path(name).resolve()
+        (make or make_course)(folder, 1)
+        first = folder / "course" / "submitted" / "student-00"
+        for size in sizes:
+            for number in range(1, size):
+                if first.exists():
+                    place = first.with_name(f"student-{number:02}")
+                    shutil.copytree(first, place, dirs_exist_ok=True)
+            start = time.perf_counter()
+            run(folder, command)
+            seconds[size] = time.perf_counter() - start
+    more = (seconds[large] - seconds[middle]) / (large - middle)
+    before = (seconds[middle] - seconds[small]) / (middle - small)
+    return [
+        measured(
+            "grading-growth",
+            setting.device,
+            what,
+            against,
+            more / before,
+            asked,
+            seconds_by_students=seconds,
+        )
+    ]
+
+
 def why_not() -> str:
     """Say why no class can be graded here, or ""."""
     from transformer_ref.checks.classroom.sandbox import SandboxError, find_sandbox

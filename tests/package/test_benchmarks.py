@@ -55,10 +55,11 @@ SMALL: dict[str, Callable[[Setting], Any]] = {
         epochs=1,
         queries=5,
     ),
-    # Neither needs a course: what a class costs is no question of a test.
+    # None needs a course: what a class costs is no question of a test.
     "grading": partial(
         grading.against_nbgrader, make=lambda *_: None, commands=(("-c", ""), ("-c", ""))
     ),
+    "grading-growth": partial(grading.for_more_students, make=lambda *_: None, command=("-c", "")),
     "throughput": partial(
         scaling.throughput, config=TINY, lengths=(4, 8, 16, 32), batches=(1, 2, 4), length=4
     ),
