@@ -195,6 +195,14 @@ ON_ROWS = Misconception(
     r"must match the (existing )?size|not broadcastable|[Tt]he expanded size",
 )
 
+BY_VALUES = Misconception(
+    "scaled-by-value-size",
+    "the scores are scaled by the size of a value, not by that of a key",
+    "A score adds up K products, one for each feature of the query and the key. The values come in "
+    "after the softmax, and may have another size.",
+    (change("math.sqrt(query.shape[-1])", "math.sqrt(value.shape[-1])"),),
+)
+
 OF_THE_SCALE = (NO_SCALE, BY_K, TIMES_ROOT, BY_MODEL, BY_LENGTH, LATE_SCALE)
 OF_THE_MASK = (IGNORED, INVERTED, AFTER, ZEROED, ADDED, MILD, ON_ROWS)
 
@@ -291,7 +299,7 @@ SCORES = (
 
 ATTENTION = (
     *after(SCORES_WRITTEN_OUT, NO_SCALE, BY_K, TIMES_ROOT, BY_HEADS, BY_MODEL, BY_LENGTH),
-    *after(SCORES_WRITTEN_OUT, LATE_SCALE),
+    *after(SCORES_WRITTEN_OUT, LATE_SCALE, BY_VALUES),
     *after(SCORES_WRITTEN_OUT, OVER_QUERIES, OVER_HEADS),
     Misconception(
         "softmax-dim-0",

@@ -271,6 +271,18 @@ FILTER = (
         ),
     ),
     Misconception(
+        "filled-with-zero",
+        "a token that is left out gets the logit 0",
+        "e to the 0 is 1, so it may still be drawn, and rather than many others. Which logit has "
+        "the probability 0?",
+        (
+            change("smallest, -math.inf", "smallest, 0.0")
+            + change("left_out, -math.inf", "left_out, 0.0"),
+            change("smallest, -math.inf", "smallest, 0.0"),
+            change("left_out, -math.inf", "left_out, 0.0"),
+        ),
+    ),
+    Misconception(
         "one-too-many-by-p",
         "top-p keeps one token more than it needs",
         "The token that crosses the line is the last one. Ask of each token what the likelier ones "
@@ -559,6 +571,13 @@ BEAM = (
         (change("ended + live", "live or ended"),),
     ),
     Misconception(
+        "ended-forgotten",
+        "what has ended in an earlier round is forgotten",
+        "A sequence that has ended waits for the others to the end of the search. Add it to those "
+        "that have ended before; look for a list that begins anew in each round.",
+        (change("ended += ", "ended = "),),
+    ),
+    Misconception(
         "first-that-ended",
         "the search stops with the first sequence that ends",
         "A longer one may still be better, with a length penalty in particular. Go on as long as "
@@ -644,6 +663,13 @@ CACHED = (
         "The one row of a mask of shape (1, S) says that the first query sees the first key. This "
         "query is the last one, and all keys are in its past: no mask is needed.",
         (change(ATTENDED, "(query, keys, values, torch.ones(1, keys.shape[2]).tril().bool())"),),
+    ),
+    Misconception(
+        "one-half-of-the-cache",
+        "one half of the cache stands for both: keys for values, or values for keys",
+        "cache[0] holds the keys and cache[1] the values. Look at what each of the two is joined "
+        "to.",
+        (change(VALUES, VALUES.replace("1", "0")), change(KEYS, KEYS.replace("0", "1"))),
     ),
     Misconception(
         "not-appended",

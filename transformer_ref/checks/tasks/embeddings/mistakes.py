@@ -503,9 +503,14 @@ ONE_LIST = change("    examples = []", "    examples, context = [], []") + chang
     "examples.append((left + right, center))",
     "context[:] = left + right\n            examples.append((context, center))",
 )
+COPIED = change("append((context,", "append((list(context),")
 
 CBOW = (
-    with_wrong(CENTER_TOO, change("ids[place + 1 :", "ids[place :")),
+    with_wrong(
+        CENTER_TOO,
+        change("ids[place + 1 :", "ids[place :"),
+        change("left + right,", "[*left, center, *right],"),
+    ),
     also_with_empty(ONE_SIDE, change(LEFT, "[]"), change(RIGHT, "[]")),
     also_with_empty(RIGHT_SHORT, change("1 + window", "window")),
     also_with_empty(
@@ -623,6 +628,12 @@ CBOW = (
         "the contexts are sorted by their ids",
         "Left to right means the order of the text. Look for sorted.",
         (change("left + right,", "sorted(left + right),"),),
+    ),
+    Misconception(
+        "context-never-emptied",
+        "the context of a centre still holds the neighbours of the centres before it",
+        "Each centre has a context of its own. Begin it anew inside the loop over the centres.",
+        (ONE_LIST + change("context[:] = left + right", "context += left + right") + COPIED,),
     ),
     Misconception(
         "one-list-for-all",

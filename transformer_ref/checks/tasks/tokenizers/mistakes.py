@@ -662,6 +662,7 @@ MERGED_ONCE = change(
 )
 IN_EITHER_ORDER = change(STANDS_HERE, "word[place : place + 2] in (pair, pair[::-1])")
 HERE_JOINED = change(SYMBOL, "word[place] + word[place + 1]")
+FIRST_COMPARED = change(STANDS_HERE, "word[place] == pair[0] and place + 1 < len(word)")
 
 OVERLAPPING = Misconception(
     "overlapping",
@@ -748,6 +749,17 @@ MERGE = (
     INSIDE,
     SAME_TEXT,
     LAST_LOST,
+    Misconception(
+        "first-symbol-only",
+        "only the first symbol of the pair is compared with the word",
+        "Two symbols have to stand there, side by side: 'on' is no place for the pair (o, x). "
+        "Compare both.",
+        (
+            FIRST_COMPARED,
+            FIRST_COMPARED + HERE_JOINED,
+            change(STANDS_HERE, "word[place] == pair[0]"),
+        ),
+    ),
     Misconception(
         "beyond-the-end",
         "the code looks at the symbol after the last one",
@@ -1108,6 +1120,26 @@ BPE_ENCODE = (
         (
             change(
                 JOINED, f"        if pair in pairwise(symbols):\n    {JOINED}            break\n"
+            ),
+            change(JOINED, f"{JOINED}        break\n"),
+        ),
+    ),
+    Misconception(
+        "each-merge-from-the-start",
+        "each merge begins with the characters again, so that only the last one shows",
+        "What one merge makes is what the next one gets. Look at what merge_pair is handed.",
+        (change("merge_pair(symbols, pair)", "merge_pair(tuple(word), pair)"),),
+    ),
+    Misconception(
+        "most-frequent-first",
+        "the pair that comes most often in the word is merged first, whatever its rank",
+        "Pairs are counted in training. To cut a word nothing is counted: of the pairs that stand "
+        "in it, the one that was learned first comes first.",
+        (
+            change(
+                IN_TURN,
+                "while found := [pair for pair in pairwise(symbols) if pair in merges]:\n"
+                "        pair = max(found, key=found.count)",
             ),
         ),
     ),
