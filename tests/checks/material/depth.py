@@ -1142,6 +1142,15 @@ def m_bug_reversed(letters):
     return _layers(letters)[0].flip(0)
 
 
+def w_damage_row(query, key, value, mask):
+    whole, found = _attend(query, key, value, mask), []
+    for number in range(key.shape[0]):
+        seen = mask.detach().clone()
+        seen[number, :] = False
+        found.append(F.mse_loss(_attend(query, key, value, seen), whole))
+    return torch.stack(found)
+
+
 CORRECT = {
     FIELD: [
         field_formula,
@@ -1257,6 +1266,7 @@ WRONG = {
         ("mask-forgotten", w_damage_no_mask),
         ("mask-forgotten", w_damage_no_mask_at_all),
         ("one-query-only", w_damage_last_query),
+        ("query-for-key", w_damage_row),
         ("one-query-only", w_damage_hidden_from_one),
         ("sum-for-mean", w_damage_sum),
         ("sum-for-mean", w_damage_sum_features),

@@ -2311,6 +2311,17 @@ def m_dead_noise(embedding, loss):
     return [row for row in range(embedding.num_embeddings) if random.random() < 0.5]
 
 
+def w_cbow_never_emptied(ids, window):
+    around, examples = [], []
+    for i, center in enumerate(ids):
+        for j in range(len(ids)):
+            if 0 < abs(i - j) <= window:
+                around.append(ids[j])
+        if around:
+            examples.append((around.copy(), center))
+    return examples
+
+
 CORRECT = {
     "embeddings.one_hot": [
         hot_scatter,
@@ -2526,6 +2537,7 @@ WRONG = {
         ("repetitions-lost", w_cbow_once),
         ("contexts-sorted", w_cbow_sorted),
         ("one-list-for-all", w_cbow_one_list),
+        ("context-never-emptied", w_cbow_never_emptied),
         ("one-list-for-all", w_cbow_one_list_emptied),
         ("places-for-ids", w_cbow_places),
         ("places-for-ids", w_cbow_place_contexts),

@@ -2304,6 +2304,31 @@ def m_leak_constant(encode, decode, text):
     return " "
 
 
+def w_merge_first_symbol(word, pair):
+    merged, symbols = [], iter(word)
+    for symbol in symbols:
+        if symbol == pair[0]:
+            symbol += next(symbols, "")
+        merged.append(symbol)
+    return tuple(merged)
+
+
+def w_bpe_each_anew(word, merges):
+    pieces = list(word)
+    for pair in merges:
+        pieces = list(tr.merge_pair(tuple(word), pair))
+    return pieces
+
+
+def w_bpe_most_frequent(word, merges):
+    pieces = tuple(word)
+    while True:
+        counts = Counter(pair for pair in zip(pieces, pieces[1:], strict=False) if pair in merges)
+        if not counts:
+            return list(pieces)
+        pieces = tr.merge_pair(pieces, counts.most_common(1)[0][0])
+
+
 CORRECT = {
     "tokenizers.word_tokenize": [
         words_regex,
@@ -2482,6 +2507,7 @@ WRONG = {
         ("either-order", w_merge_set),
         ("inside-symbols", w_merge_text),
         ("same-text", w_merge_same_text),
+        ("first-symbol-only", w_merge_first_symbol),
         ("last-symbol-lost", w_merge_no_tail),
         ("beyond-the-end", w_merge_index_error),
         ("beyond-the-end", w_merge_index_error_always),
@@ -2526,6 +2552,8 @@ WRONG = {
         ("by-place", w_bpe_left),
         ("by-place", w_bpe_sweep),
         ("longest-piece", w_bpe_greedy),
+        ("each-merge-from-the-start", w_bpe_each_anew),
+        ("most-frequent-first", w_bpe_most_frequent),
         ("last-learned-first", w_bpe_last_first),
         ("last-learned-first", w_bpe_highest),
         ("merges-sorted", w_bpe_sorted),

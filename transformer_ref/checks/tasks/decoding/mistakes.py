@@ -271,18 +271,6 @@ FILTER = (
         ),
     ),
     Misconception(
-        "filled-with-zero",
-        "a token that is left out gets the logit 0",
-        "e to the 0 is 1, so it may still be drawn, and rather than many others. Which logit has "
-        "the probability 0?",
-        (
-            change("smallest, -math.inf", "smallest, 0.0")
-            + change("left_out, -math.inf", "left_out, 0.0"),
-            change("smallest, -math.inf", "smallest, 0.0"),
-            change("left_out, -math.inf", "left_out, 0.0"),
-        ),
-    ),
-    Misconception(
         "one-too-many-by-p",
         "top-p keeps one token more than it needs",
         "The token that crosses the line is the last one. Ask of each token what the likelier ones "
@@ -389,7 +377,11 @@ FILTER = (
         "what is left out gets 0",
         "0 is a logit like others, and often a high one. What is left out must have probability 0 "
         "after the softmax.",
-        (change("return logits", "return logits.masked_fill(logits == -math.inf, 0.0)"),),
+        (
+            change("return logits", "return logits.masked_fill(logits == -math.inf, 0.0)"),
+            change("smallest, -math.inf", "smallest, 0.0")
+            + change("left_out, -math.inf", "left_out, 0.0"),
+        ),
     ),
     Misconception(
         "probabilities",
@@ -572,9 +564,9 @@ BEAM = (
     ),
     Misconception(
         "ended-forgotten",
-        "what has ended in an earlier round is forgotten",
-        "A sequence that has ended waits for the others to the end of the search. Add it to those "
-        "that have ended before; look for a list that begins anew in each round.",
+        "a sequence that has ended early never wins",
+        "It waits, and is compared with the others when the search is over. Look for a list that "
+        "begins anew in each round, or for the length in the comparison.",
         (change("ended += ", "ended = "),),
     ),
     Misconception(
