@@ -2322,6 +2322,18 @@ def w_cbow_never_emptied(ids, window):
     return examples
 
 
+def w_near_square(weight, token_id, k):
+    scores = weight @ weight[token_id] / (weight * weight).sum(-1)
+    order = [each for each in scores.argsort(descending=True).tolist() if each != token_id]
+    return order[:k]
+
+
+def w_near_features(weight, token_id, k):
+    scores = torch.cosine_similarity(weight.T, weight[token_id].expand_as(weight).T)
+    scores[token_id] = -math.inf
+    return scores.topk(k).indices.tolist()
+
+
 CORRECT = {
     "embeddings.one_hot": [
         hot_scatter,
@@ -2578,6 +2590,8 @@ WRONG = {
     ],
     "embeddings.nearest_neighbours": [
         ("itself-included", w_near_itself),
+        ("divided-by-the-square", w_near_square),
+        ("compared-over-tokens", w_near_features),
         ("one-too-few", w_near_short),
         ("plain-product", w_near_dot),
         ("plain-product", w_near_dot_dropped),

@@ -979,7 +979,7 @@ def m_count_skips_one(words):
     return counts
 
 
-def m_count_plus_one(words):
+def w_count_plus_one(words):
     return {p: n + 1 for p, n in count_loop(words).items()}
 
 
@@ -2329,6 +2329,26 @@ def w_bpe_most_frequent(word, merges):
         pieces = tr.merge_pair(pieces, counts.most_common(1)[0][0])
 
 
+def w_words_grow(text):
+    found, run = [], ""
+    for sign in text + " ":
+        if sign.isalnum():
+            run = run + sign
+            continue
+        found += [run] if run else []
+        found += [] if sign.isspace() else [sign]
+    return found
+
+
+def w_words_mark_first(text):
+    return [
+        each
+        for match in re.finditer(r"([^\W_]+)?(?:([^\w\s])|\s|$)", text)
+        for each in (match[2], match[1])
+        if each
+    ]
+
+
 CORRECT = {
     "tokenizers.word_tokenize": [
         words_regex,
@@ -2432,6 +2452,8 @@ WRONG = {
         ("words-with-punctuation", w_words_inner),
         ("words-with-punctuation", w_words_numbers),
         ("last-word-lost", w_words_no_flush),
+        ("word-not-emptied", w_words_grow),
+        ("mark-before-its-word", w_words_mark_first),
         ("characters", w_words_chars),
         ("characters", w_words_all_chars),
         ("only-once", w_words_set),
@@ -2492,6 +2514,7 @@ WRONG = {
         ("joined-keys", w_count_text),
         ("order-ignored", w_count_sorted),
         ("not-added", w_count_assigned),
+        ("first-counted-twice", w_count_plus_one),
         ("characters", w_count_characters),
         ("single-symbols", w_count_symbols),
         ("not-neighbours", w_count_combinations),
@@ -2670,7 +2693,6 @@ MUTANTS = {
         m_count_reversed,
         m_count_best,
         m_count_skips_one,
-        m_count_plus_one,
         m_count_first_word,
         m_count_lower,
     ],

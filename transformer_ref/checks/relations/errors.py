@@ -191,7 +191,7 @@ FORMS: tuple[tuple[str, str], ...] = (
         "a tensor comes where a plain number is asked for: int, float or .item() makes one of it",
     ),
     (
-        r"is (?P<what>an? \w+)\b.*, expected (?P<wanted>[\w\[\], ]+)",
+        r"is (?P<what>an? \w+)\b.*, expected (?P<wanted>[^;]+)",
         "{what} comes where {wanted} is asked for",
     ),
     (

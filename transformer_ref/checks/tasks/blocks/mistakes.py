@@ -933,6 +933,7 @@ DECODER_LAYER = (
     with_wrong(
         NORM_REUSED,
         *_either((change("(self.norm3", "(self.norm2"), change("norm3(x +", "norm2(x +"))),
+        change("            y = self.norm2(x)\n", ""),
         *(
             DECODER_ADDS
             + change(DECODER_ORDER, _sublayers((first, OWN), (second, CROSS), (third, FEED)))

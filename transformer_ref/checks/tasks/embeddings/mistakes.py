@@ -944,6 +944,22 @@ NEIGHBOURS = (
         (change(RANKED, f"sorted({RANKED})"), change(RANKED, f"sorted({RANKED}, reverse=True)")),
     ),
     Misconception(
+        "divided-by-the-square",
+        "the products are divided by the square of a length, and not by the length",
+        "A length is the root of the sum of the squares.",
+        (
+            change(COSINES, "(weight @ row.T).squeeze(1) / weight.square().sum(dim=1)"),
+            change(COSINES, "F.cosine_similarity(weight, row) / weight.norm(dim=1)"),
+        ),
+    ),
+    Misconception(
+        "compared-over-tokens",
+        "there is one cosine for each feature, and not one for each token",
+        "The features are added up, and they are the last axis. Look at `dim`.",
+        (change(COSINES, "F.cosine_similarity(weight, row, dim=0)"),),
+        r"^(IndexError: index|RuntimeError: selected index k)",
+    ),
+    Misconception(
         "normalised-over-tokens",
         "the lengths are those of the columns, not of the rows",
         "A token is a row: its length is the norm over the features, the last axis.",

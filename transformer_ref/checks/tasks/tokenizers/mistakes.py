@@ -41,6 +41,7 @@ CHANGES_INPUT = Misconception(
 
 IN_A_WORD, NOT_SPACE = "character.isalnum()", "not character.isspace()"
 MARK = f"        if {NOT_SPACE}:\n            tokens.append(character)\n"
+ENDED = '        if word:\n            tokens.append(word)\n            word = ""\n'
 TOKENS = "[*tokens, word] if word else tokens"
 IN_ASCII = change(IN_A_WORD, f"character.isascii() and {IN_A_WORD}")
 LETTERS_ONLY = change(IN_A_WORD, "character.isalpha()")
@@ -176,6 +177,18 @@ WORDS = (
             _keeps("-"),
             _keeps(".,", "isdigit"),
         ),
+    ),
+    Misconception(
+        "word-not-emptied",
+        "a word that has ended is not emptied, so that the next one grows out of it",
+        "Once a word stands in the result, the next one begins as nothing.",
+        (change('            word = ""\n', ""),),
+    ),
+    Misconception(
+        "mark-before-its-word",
+        "a punctuation mark comes before the word that it ends",
+        "The mark ends the word: the word goes into the result first, and the mark after it.",
+        (change(ENDED + MARK, MARK + ENDED),),
     ),
     Misconception(
         "last-word-lost",
@@ -604,6 +617,15 @@ COUNT = (
         (
             change(COUNTED, "counts[tuple(sorted(pair))] += count"),
             change(COUNTED, "counts[tuple(sorted(pair, reverse=True))] += count"),
+        ),
+    ),
+    Misconception(
+        "first-counted-twice",
+        "a pair that is new begins with a count before anything is added",
+        "What has not been seen was seen 0 times. Look at the second argument of get.",
+        (
+            change(COUNTED, "counts[pair] = counts.get(pair, count) + count"),
+            change(COUNTED, "counts[pair] = counts.get(pair, 1) + count"),
         ),
     ),
     Misconception(
