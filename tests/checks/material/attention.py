@@ -2026,6 +2026,13 @@ WRONG = {
         ("alike-taken-for-redundant", _chosen(lambda w, a, b: -_saved(w, a, b))),
         ("largest-saving", _chosen(_saved)),
         ("most-damage", _chosen(lambda w, a, b: -_size(w[a] + w[b]))),
+        (
+            "one-head-twice",
+            _chosen(
+                lambda w, a, b: _size(w[a] + w[b] * (a != b)),
+                lambda module: [(a, b) for b in range(module.num_heads) for a in range(b + 1)],
+            ),
+        ),
         ("all-but-the-pair", _chosen(lambda w, a, b: _size(w.sum(0) - w[a] - w[b]))),
         (
             "neighbours-only",

@@ -50,25 +50,12 @@ ERRORS: tuple[tuple[str, str], ...] = (
         "an index goes beyond the end of an axis {size1}: places are counted from 0",
     ),
     (
-        r"Dimension out of range \(expected to be in range of \[-(?P<one>\d+), \d+\], but got "
-        r"(?P<other>-?\d+)\)",
-        "the axis {other} is asked for, of a tensor that has {one} of them, counted from 0",
-    ),
-    (
         r"index out of range in self",
         "an embedding is asked for a row that it does not have: an id, or a place, is too large",
     ),
     (
         r"(?P<what>list|string|tuple) index out of range",
         "an index goes beyond the end of a {what}: the last place is its length minus 1",
-    ),
-    (
-        r"too many values to unpack \(expected (?P<one>\d+)",
-        "something is taken apart into {one} names, and has more parts or more axes",
-    ),
-    (
-        r"not enough values to unpack \(expected (?P<one>\d+), got (?P<other>\d+)\)",
-        "something is taken apart into {one} names, and has {other} parts or axes",
     ),
     (
         r"view size is not compatible",
@@ -92,10 +79,6 @@ ERRORS: tuple[tuple[str, str], ...] = (
         r"Expected input batch_size",
         "cross_entropy wants the classes on axis 1 of the logits, or one row of logits a label: "
         "flatten both in the same way",
-    ),
-    (
-        r"cannot access local variable '(?P<name>\w+)'|local variable '(?P<other>\w+)' referenced",
-        "a variable is read that gets its value only in a loop or branch that was not run",
     ),
     (
         r"'NoneType' object|and 'NoneType'|'NoneType' and|NoneType",
@@ -163,20 +146,13 @@ FORMS: tuple[tuple[str, str], ...] = (
         "some way through the function ends without `return`; print only shows a value",
     ),
     (
-        r"expected one tensor, received a (?:tuple|list)",
-        "one tensor is asked for, and several things, or a list of them, come back",
-    ),
-    (
         r"expected \(.*\), received",
         "the results should come back side by side, as many as the task names, in its order",
     ),
     (
-        r"should be a pair|expected a pair",
-        "a pair is asked for, and something else comes back",
-    ),
-    (
-        r"should be a tensor, received|expected one tensor, received",
-        "a tensor is asked for, and something else comes back",
+        r"(?:expected|should be) (?P<wanted>one tensor|a tensor|a pair)[^;]*, received "
+        r"(?P<what>an? \w+)",
+        "{what} comes where {wanted} is asked for",
     ),
     (
         r"the module has no layer|has no weight|has no bias|has no \w+; the layers",

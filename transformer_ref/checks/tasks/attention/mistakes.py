@@ -1245,6 +1245,17 @@ PAIR = (
         (change(TOGETHER, f"{TOGETHER}{ALONE.format('-=')}"),),
     ),
     Misconception(
+        "one-head-twice",
+        "one head is tried together with itself",
+        "Two heads are asked for. To silence one of them twice is to silence it once.",
+        (
+            change(
+                "combinations(range(module.num_heads), 2)",
+                "[(a, b) for a in range(module.num_heads) for b in range(module.num_heads)]",
+            ),
+        ),
+    ),
+    Misconception(
         "most-damage",
         "these are the two heads that are needed most",
         "Redundant heads are those whose silence changes the output least.",
