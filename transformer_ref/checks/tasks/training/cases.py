@@ -307,7 +307,7 @@ def accuracy_cases(rng: np.random.Generator) -> list[Case]:
         logits_case(rng, padded=False, batch=2, length=3),
         logits_case(rng, batch=2, length=3),
         logits_case(rng, padded=False),
-        *(logits_case(rng), logits_case(rng, right=0.2)),
+        *(logits_case(rng), logits_case(rng, right=0.8), logits_case(rng, right=0.2)),
         *(logits_case(rng, "float64", -1), logits_case(rng, pad_id=4)),
         logits_case(rng, layout="strided"),
         logits_case(rng, note="a batch of one", batch=1, length=7, padded=False),
@@ -316,16 +316,27 @@ def accuracy_cases(rng: np.random.Generator) -> list[Case]:
         logits_case(rng, note="two tokens", batch=3, vocab_size=3, pad_id=2),
     ]
     cases = [_says_padding(rng, _not_all_right(case)) for case in cases]
-    cases.append(logits_case(rng, note="all right", right=1.0, padded=False))
+    cases[4] = _largest_is_the_label(cases[4])
     _with_twins(rng, cases, cases[3])
     return cases
 
 
 def _not_all_right(case: Case) -> Case:
-    """Make the first label of the batch a wrong guess, so that the accuracy is not 1."""
+    """Make the first label of the batch a wrong guess, so that no accuracy is 1."""
     logits, first = case.arguments["logits"], case.arguments["labels"][0, 0]
     other = next(v for v in range(logits.shape[-1]) if v not in (first, case.arguments["pad_id"]))
     logits[0, 0, other] = logits[0, 0].max() + 1.0
+    return case
+
+
+def _largest_is_the_label(case: Case) -> Case:
+    """Move all logits of a place, so that the largest is the number of the label, right or wrong.
+
+    Who takes the largest logit itself for the token finds all of them right.
+    """
+    logits, labels = case.arguments["logits"], case.arguments["labels"][..., None]
+    largest = logits.max(axis=-1, keepdims=True)
+    logits[:] = np.where(logits == largest, labels, logits + (labels - largest))
     return case
 
 
