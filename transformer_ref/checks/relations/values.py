@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import permutations
+from itertools import islice, permutations
 
 import numpy as np
 
@@ -53,9 +53,6 @@ ALONG: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     ),
     "{} less its mean": lambda array, axis: array - array.mean(axis=axis, keepdims=True),
     "{} normed to mean 0 and deviation 1": _standardised,
-    "{} divided by its largest number": lambda array, axis: (
-        array / array.max(axis=axis, keepdims=True)
-    ),
 }
 
 
@@ -208,9 +205,8 @@ def _reshaped(pair: Pair, received: np.ndarray, expected: np.ndarray) -> Iterato
     if not 2 <= ndim <= 4 or pair.kind == "b":
         return
     right = ", ".join(map(pair.axis, range(ndim)))
-    for order in permutations(range(ndim)):
-        moved = expected.transpose(order)
-        if moved.shape != expected.shape and pair.alike(received, moved.reshape(expected.shape)):
+    for order in islice(permutations(range(ndim)), 1, None):  # the first one changes nothing
+        if pair.alike(received, expected.transpose(order).reshape(expected.shape)):
             said = f"{pair.name} has its numbers in the order of the axes"
             mine = ", ".join(map(pair.axis, order))
             yield Relation(
