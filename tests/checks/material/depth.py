@@ -879,6 +879,10 @@ def w_offset_zero(query, key, value, max_offset):
     return _offsets(query, key, value, max_offset) - 1
 
 
+def w_offset_not_the_last(query, key, value, max_offset):
+    return offset_argmax(query, key, value, max(1, max_offset - 1))
+
+
 def w_offset_far_end(query, key, value, max_offset):
     return max_offset + 1 - _offsets(query, key, value, max_offset)
 
@@ -1286,6 +1290,7 @@ WRONG = {
         ("largest-weight", w_offset_mean_weight),
         ("least-damage", w_offset_least),
         ("counted-from-zero", w_offset_zero),
+        ("largest-not-tried", w_offset_not_the_last),
         ("counted-from-the-far-end", w_offset_far_end),
         ("all-further-back", w_offset_further),
         ("all-nearer", w_offset_nearer),

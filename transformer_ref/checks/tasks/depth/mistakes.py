@@ -597,6 +597,16 @@ OFFSET = (
         (change("1 + damage", "damage"),),
     ),
     Misconception(
+        "largest-not-tried",
+        "the largest offset is not tried",
+        "A range ends before its second number, and max_offset itself is allowed.",
+        (
+            change("range(1, max_offset + 1)", "range(1, max(2, max_offset))"),
+            change("range(1, max_offset + 1)", "range(1, max_offset)"),
+        ),
+        r"max\(\) (arg|iterable argument) is",
+    ),
+    Misconception(
         "counted-from-the-far-end",
         "the offset is counted from the far end",
         "Offset 1 is the token before, the nearest one that is tried.",
