@@ -12,7 +12,7 @@ from transformer_ref.checks import grade
 from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.relations import errors, find_relation, lists, numbers, shapes, values
 from transformer_ref.checks.relations.arguments import other_questions
-from transformer_ref.checks.relations.evidence import Pair, axes_in, in_common, sizes_of
+from transformer_ref.checks.relations.evidence import axes_in, in_common, make_pair, sizes_of
 from transformer_ref.checks.relations.finding import STRONG, WEAK
 from transformer_ref.checks.relations.which_cases import find_trait
 from transformer_ref.checks.task import Case, Outcome
@@ -25,17 +25,13 @@ MASK = RNG.random((5, 5)) < 0.5
 SHARES = np.exp(FLOATS) / np.exp(FLOATS).sum(-1, keepdims=True)
 
 
-def pair(received, expected, arguments=None, sizes=None, axes=None, number=0):
-    kind = ""
-    if isinstance(expected, np.ndarray):
-        kind = expected.dtype.kind
-        received = np.asarray(received).astype(np.float64)
-        expected = expected.astype(np.float64)
-        if kind == "f" and (expected == np.round(expected)).all():
-            kind = "i"
-    axes = axes or ("",) * getattr(expected, "ndim", 0)
+def pair(received, expected, arguments=None, sizes=None):
     case = Case("a case", arguments or {})
-    return Pair(number, case, "`x`", received, expected, (2e-5, 2e-5), kind, axes, sizes or {})
+    if isinstance(expected, np.ndarray):
+        received = np.asarray(received)
+        if expected.dtype.kind == "f" and (expected == np.round(expected)).all():
+            expected = expected.astype(np.int64)
+    return make_pair(0, case, "`x`", received, expected, (2e-5, 2e-5), sizes or {})
 
 
 def keys(looks, *pairs):
@@ -65,7 +61,7 @@ def sentences(looks, *pairs):
         (np.concatenate([FLOATS[:, 1:], 0 * FLOATS[:, :1]], axis=1), FLOATS, "shifted"),
         (np.sort(FLOATS, axis=2), FLOATS, "sorted"),
         (FLOATS[:, [2, 0, 3, 1]], FLOATS, "order"),
-        (FLOATS.reshape(5, 4, 3).transpose(2, 1, 0), FLOATS, "order"),
+        (FLOATS.transpose(2, 0, 1).reshape(3, 4, 5), FLOATS, "reshaped"),
         (np.zeros_like(FLOATS), FLOATS, "constant"),
         (np.repeat(FLOATS[:, :1], 4, axis=1), FLOATS, "independent"),
         (~MASK, MASK, "inverted"),
@@ -90,6 +86,7 @@ def test_what_arrays_have_to_do_with_each_other(received, expected, key):
         (np.where(np.arange(4) % 2, SQUARE, -SQUARE), SQUARE, "only-every-other"),
         (np.where(FLOATS < 0, np.nan, FLOATS), FLOATS, "not-finite"),
         (np.where(FLOATS < 0, -1e9, FLOATS), np.where(FLOATS < 0, -np.inf, FLOATS), "not-infinite"),
+        (RNG.permutation(FLOATS.ravel()).reshape(3, 4, 5), FLOATS, "order"),
         (1.001 * FLOATS + 0.001 * FLOATS**2, FLOATS, "nearly"),
         (MASK | np.eye(5, dtype=bool) | ~MASK, MASK, "too-much"),
     ],
@@ -177,7 +174,7 @@ def test_places_that_a_mask_hides_are_told_apart():
 )
 def test_shapes(received, key, said):
     again = pair(received, FLOATS)
-    found = in_common(shapes.LOOKS, (again, again))
+    found = in_common((*shapes.STRONG, *shapes.WEAK), (again, again))
     assert found[0].key == key
     assert said in found[0].sentence
 
@@ -191,20 +188,40 @@ def test_shapes(received, key, said):
         ([1, 2], [1, 2, 3, 4], "stops-early"),
         ([1, 2, 3, 9, 9], [1, 2, 3], "goes-on"),
         ([3, 2, 1, 5], [5, 1, 2, 3], "reversed"),
-        ([1, 2, 3], [2, 3, 1], "rotated"),
+        ([1, 2, 3], [1, 2, 2, 3], "once-each"),
+        ([1, 3, 2], [2, 1, 2, 3], "once-each"),
+        (["a", "b", "c"], ["ab", "c"], "characters"),
         ([2, 1, 3, 0], [1, 2, 0, 3], "order"),
         ([1, 2, 2, 3], [1, 2, 3], "repeated"),
         ([2, 3, 4], [1, 2, 3], "offset"),
         ([(2, 1), (4, 3)], [(1, 2), (3, 4)], "entries-reversed"),
         (["the", "cat"], ["The", "cat"], "case"),
-        (["ab", "c"], ["a", "bc"], "cut"),
         (["a", "", "b"], ["a", "b"], "empty-entries"),
-        ([0, 3], [1, 2], "complement"),
+        ([], [1, 2], "empty"),
     ],
 )
 def test_lists(received, expected, key):
     again = [pair(received, expected)] * 4
     assert keys(lists.STRONG, *again)[0] == key
+
+
+@pytest.mark.parametrize(
+    ("received", "expected", "said"),
+    [
+        (["ab", "c"], ["a", "bc"], "`x` spell the right text, but are cut at other places"),
+        ([1, 2], [1, 3, 2], "`x` lacks one entry; what is there is right, and in the right order"),
+        ([9, 2, 3], [1, 2, 3], "only the first entry of `x` is wrong"),
+        (
+            [([1], 5), ([1, 2, 3], 6)],
+            [([1], 5), ([1, 3], 6)],
+            "the first part of an entry of `x` has all that it should, in order, and one entry "
+            "too many",
+        ),
+        ([(1, 5), (3, 7)], [(1, 2), (3, 4)], "in the entries of `x` only the second part is wrong"),
+    ],
+)
+def test_what_shows_in_lists_where_nothing_else_does(received, expected, said):
+    assert sentences(lists.WEAK, *[pair(received, expected)] * 4)[0] == said
 
 
 @pytest.mark.parametrize(
@@ -221,8 +238,7 @@ def test_lists_that_have_nothing_to_do_with_each_other(received, expected):
         ({"a": 1}, {"a": 1, "b": 2}, "missing"),
         ({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2}, "too-many"),
         ({"a": 2, "b": 3}, {"a": 1, "b": 2}, "offset"),
-        ({("b", "a"): 2}, {("a", "b"): 2}, "entries-reversed"),
-        ({}, {"a": 1}, "empty"),
+        ({"c": 1, "b": 2}, {"a": 1, "b": 2}, "keys"),
     ],
 )
 def test_dictionaries(received, expected, key):
@@ -254,6 +270,25 @@ def test_numbers_without_a_law():
     assert numbers.laws(_numbers(lambda d, n: d**2 + 3 * n + 1, lambda d, n: d + n, SIZES)) is None
     few = SIZES[:3]
     assert numbers.laws(_numbers(lambda d, n: d * n + 1.0, lambda d, n: 1.0, few)) is None
+
+
+def test_a_single_number_has_the_relations_of_an_array():
+    pairs = [pair(2.0 * number, number) for number in (1.5, 0.3, 7.1)]
+    assert sentences(values.STRONG, *pairs) == ["`x` is the right one times 2"]
+    pairs = [pair(number + 1, number) for number in (3, 60_000_000, 5, 9)]
+    assert sentences(values.STRONG, *pairs)[0] == "`x` is too large by 1"
+    assert pair(2**5000, 1) is None
+
+
+def test_an_argument_that_is_changed_is_told():
+    exam = make_exam("embeddings.skipgram_pairs", 0)
+    sent = [(0, 7), (1, 1), (5, 2)]
+    outcomes = [Outcome(values={"pairs": sent}, changed=["ids"]) for _ in exam.cases]
+    found = find_relation(exam, outcomes, ["wrong"] * len(outcomes))
+    assert found.key == "changed"
+    assert "the caller's `ids`" in found.sentence
+    outcomes[-1].changed = []
+    assert find_relation(exam, outcomes, ["wrong"] * len(outcomes)) is None
 
 
 def test_errors_are_put_in_terms_of_the_sizes():

@@ -1697,6 +1697,14 @@ def _untransposed_last(self, x):
     return x @ self.out_proj.weight + self.out_proj.bias
 
 
+def w_attn_value_size(query, key, value, mask=None):
+    scores = torch.einsum("...tk,...sk->...ts", query, key) * value.size(-1) ** -0.5
+    if mask is not None:
+        scores = torch.where(mask, scores, torch.tensor(float("-inf"), dtype=scores.dtype))
+    weights = torch.softmax(scores, -1)
+    return torch.matmul(weights, value), weights
+
+
 CORRECT = {
     "attention.attention_scores": [
         scores_matmul,
@@ -1797,6 +1805,7 @@ WRONG = {
         ("multiplied-by-root-k", w_attn_times),
         ("scaled-by-num-heads", w_attn_heads),
         ("scaled-by-d-model", w_attn_model),
+        ("scaled-by-value-size", w_attn_value_size),
         ("scaled-by-length", w_attn_length),
         ("scaled-by-length", w_attn_length_keys),
         ("scale-after-softmax", w_attn_late),
@@ -2017,6 +2026,13 @@ WRONG = {
         ("alike-taken-for-redundant", _chosen(lambda w, a, b: -_saved(w, a, b))),
         ("largest-saving", _chosen(_saved)),
         ("most-damage", _chosen(lambda w, a, b: -_size(w[a] + w[b]))),
+        (
+            "one-head-twice",
+            _chosen(
+                lambda w, a, b: _size(w[a] + w[b] * (a != b)),
+                lambda module: [(a, b) for b in range(module.num_heads) for a in range(b + 1)],
+            ),
+        ),
         ("all-but-the-pair", _chosen(lambda w, a, b: _size(w.sum(0) - w[a] - w[b]))),
         (
             "neighbours-only",

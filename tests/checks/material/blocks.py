@@ -1809,6 +1809,12 @@ def m_dead_none(feed_forward, x):
 # what is expected of each
 # =============================================================================================
 
+
+def w_norm_no_brackets(x, weight, bias, eps):
+    mean, variance = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, unbiased=False)
+    return x - mean / (variance + eps).sqrt() * weight + bias
+
+
 CORRECT = {
     "blocks.layer_norm": [
         norm_plain,
@@ -1892,6 +1898,7 @@ WRONG = {
         ("eps-outside-the-root", w_norm_eps_outside),
         ("unbiased-std-plus-eps", w_norm_annotated),
         ("eps-missing", w_norm_no_eps),
+        ("brackets-missing", w_norm_no_brackets),
         ("eps-fixed", w_norm_own_eps),
         ("eps-fixed", w_norm_smaller_eps),
         ("over-tokens-and-features", _axes(1, 2)),

@@ -914,7 +914,7 @@ def m_beam_second(next_log_probs, bos_id, eos_id, beam_size, max_len, length_pen
     return search(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty)
 
 
-def m_beam_longest(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+def w_beam_longest(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
     search = _b(score=lambda total, ids, eos, alpha: (len(ids), total))
     return search(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty)
 
@@ -2116,6 +2116,27 @@ def m_precision_missed(hypothesis, references, n):
     return total - clipped, total
 
 
+def w_beam_forgets(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    beams, done = [([bos_id], 0.0)], []
+    for _ in range(max_len - 1):
+        done, grown = [], []
+        for ids, total in beams:
+            steps = next_log_probs(ids).tolist()
+            grown += [([*ids, token], total + step) for token, step in enumerate(steps)]
+        beams = []
+        for ids, total in sorted(grown, key=lambda pair: -pair[1])[:beam_size]:
+            (done if ids[-1] == eos_id else beams).append((ids, total))
+        if not beams:
+            break
+    return max(done + beams, key=lambda pair: pair[1] / (len(pair[0]) - 1) ** length_penalty)[0]
+
+
+def w_cached_keys_twice(query, key, value, cache):
+    if cache is not None:
+        key, value = torch.cat((cache[0], key), -2), torch.cat((cache[0], value), -2)
+    return _c(query, key, value), (key, value)
+
+
 CORRECT = {
     "decoding.greedy_decode": [
         greedy_while,
@@ -2267,6 +2288,8 @@ WRONG = {
         ("unfinished-left-out", w_beam_ended_only),
         ("ended-left-out", w_beam_live_only),
         ("first-that-ended", w_beam_first),
+        ("ended-forgotten", w_beam_forgets),
+        ("ended-forgotten", w_beam_longest),
         ("first-that-ended", w_beam_first_all),
         ("goes-on-behind-the-end", w_beam_no_end),
         ("limit-counts-new-tokens", w_beam_long),
@@ -2282,6 +2305,7 @@ WRONG = {
         ("not-to-itself", w_cached_past_only),
         ("causal-mask-on-one-query", w_cached_causal),
         ("not-appended", w_cached_old_pair),
+        ("one-half-of-the-cache", w_cached_keys_twice),
         ("only-the-newest-kept", w_cached_new_pair),
         ("newest-first", w_cached_front),
         ("joined-along-another-axis", w_cached_heads_axis),
@@ -2426,7 +2450,6 @@ MUTANTS = {
         m_beam_random,
         m_beam_pair,
         m_beam_second,
-        m_beam_longest,
         m_beam_all,
         m_beam_root,
         m_beam_greedy_end,

@@ -879,6 +879,10 @@ def w_offset_zero(query, key, value, max_offset):
     return _offsets(query, key, value, max_offset) - 1
 
 
+def w_offset_not_the_last(query, key, value, max_offset):
+    return offset_argmax(query, key, value, max(1, max_offset - 1))
+
+
 def w_offset_far_end(query, key, value, max_offset):
     return max_offset + 1 - _offsets(query, key, value, max_offset)
 
@@ -1142,6 +1146,15 @@ def m_bug_reversed(letters):
     return _layers(letters)[0].flip(0)
 
 
+def w_damage_row(query, key, value, mask):
+    whole, found = _attend(query, key, value, mask), []
+    for number in range(key.shape[0]):
+        seen = mask.detach().clone()
+        seen[number, :] = False
+        found.append(F.mse_loss(_attend(query, key, value, seen), whole))
+    return torch.stack(found)
+
+
 CORRECT = {
     FIELD: [
         field_formula,
@@ -1257,6 +1270,7 @@ WRONG = {
         ("mask-forgotten", w_damage_no_mask),
         ("mask-forgotten", w_damage_no_mask_at_all),
         ("one-query-only", w_damage_last_query),
+        ("query-for-key", w_damage_row),
         ("one-query-only", w_damage_hidden_from_one),
         ("sum-for-mean", w_damage_sum),
         ("sum-for-mean", w_damage_sum_features),
@@ -1276,6 +1290,7 @@ WRONG = {
         ("largest-weight", w_offset_mean_weight),
         ("least-damage", w_offset_least),
         ("counted-from-zero", w_offset_zero),
+        ("largest-not-tried", w_offset_not_the_last),
         ("counted-from-the-far-end", w_offset_far_end),
         ("all-further-back", w_offset_further),
         ("all-nearer", w_offset_nearer),

@@ -2311,6 +2311,29 @@ def m_dead_noise(embedding, loss):
     return [row for row in range(embedding.num_embeddings) if random.random() < 0.5]
 
 
+def w_cbow_never_emptied(ids, window):
+    around, examples = [], []
+    for i, center in enumerate(ids):
+        for j in range(len(ids)):
+            if 0 < abs(i - j) <= window:
+                around.append(ids[j])
+        if around:
+            examples.append((around.copy(), center))
+    return examples
+
+
+def w_near_square(weight, token_id, k):
+    scores = weight @ weight[token_id] / (weight * weight).sum(-1)
+    order = [each for each in scores.argsort(descending=True).tolist() if each != token_id]
+    return order[:k]
+
+
+def w_near_features(weight, token_id, k):
+    scores = torch.cosine_similarity(weight.T, weight[token_id].expand_as(weight).T)
+    scores[token_id] = -math.inf
+    return scores.topk(k).indices.tolist()
+
+
 CORRECT = {
     "embeddings.one_hot": [
         hot_scatter,
@@ -2526,6 +2549,7 @@ WRONG = {
         ("repetitions-lost", w_cbow_once),
         ("contexts-sorted", w_cbow_sorted),
         ("one-list-for-all", w_cbow_one_list),
+        ("context-never-emptied", w_cbow_never_emptied),
         ("one-list-for-all", w_cbow_one_list_emptied),
         ("places-for-ids", w_cbow_places),
         ("places-for-ids", w_cbow_place_contexts),
@@ -2566,6 +2590,8 @@ WRONG = {
     ],
     "embeddings.nearest_neighbours": [
         ("itself-included", w_near_itself),
+        ("divided-by-the-square", w_near_square),
+        ("compared-over-tokens", w_near_features),
         ("one-too-few", w_near_short),
         ("plain-product", w_near_dot),
         ("plain-product", w_near_dot_dropped),

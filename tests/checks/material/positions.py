@@ -496,7 +496,7 @@ def w_table_times_root(num_positions, d_model):
     return d_model**0.5 * _table(num_positions, d_model)
 
 
-def m_table_degrees(num_positions, d_model):
+def w_table_degrees(num_positions, d_model):
     return _table(num_positions, d_model, turn=math.pi / 180)
 
 
@@ -1567,6 +1567,31 @@ def m_distances_sum(table):
 # the lists
 # =============================================================================================
 
+
+class WPeKept(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.max_len, self.drop = max_len, nn.Dropout(1.0 - dropout)
+        self.register_buffer("pe", tr.sinusoidal_encoding(max_len, d_model).unsqueeze(0))
+
+    def forward(self, x):
+        if x.size(1) > self.max_len:
+            raise ValueError(f"{x.size(1)} positions, at most {self.max_len}")
+        return self.drop(x + self.pe[:, : x.size(1)].to(x.dtype))
+
+
+class WPeAttribute(nn.Module):
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.max_len, self.drop = max_len, nn.Dropout(dropout)
+        self.pe = tr.sinusoidal_encoding(max_len, d_model).unsqueeze(0)
+
+    def forward(self, x):
+        if x.size(1) > self.max_len:
+            raise ValueError(f"{x.size(1)} positions, at most {self.max_len}")
+        return self.drop(x + self.pe[:, : x.size(1)].type(x.dtype))
+
+
 CORRECT = {
     "positions.frequencies": [
         freq_exp_log,
@@ -1695,6 +1720,7 @@ WRONG = {
         ("not-float32", w_table_double),
         ("not-float32", w_table_half),
         ("position-zero-left-empty", w_table_zero_row),
+        ("degrees", w_table_degrees),
         ("transposed", w_table_transposed),
         ("divided-by-the-length", w_table_fractions),
         ("batch-axis", w_table_batch),
@@ -1775,6 +1801,8 @@ WRONG = {
         ("cut-off-in-silence", w_pe_rest_bare),
         ("dropout-never-off", w_pe_functional),
         ("no-dropout", w_pe_no_dropout),
+        ("what-stays-for-what-goes", WPeKept),
+        ("plain-attribute", WPeAttribute),
         ("dropout-on-one-part", _pe(join=lambda drop, x, rows: drop(x) + rows)),
         ("dropout-on-one-part", _pe(join=lambda drop, x, rows: drop(rows) + x)),
         ("float32-only", _pe(keep="attribute")),
@@ -1872,7 +1900,6 @@ MUTANTS = {
         m_freq_none,
     ],
     "positions.sinusoidal_encoding": [
-        m_table_degrees,
         m_table_backwards,
         m_table_negative_sine,
         m_table_coarse,

@@ -979,7 +979,7 @@ def m_count_skips_one(words):
     return counts
 
 
-def m_count_plus_one(words):
+def w_count_plus_one(words):
     return {p: n + 1 for p, n in count_loop(words).items()}
 
 
@@ -2304,6 +2304,51 @@ def m_leak_constant(encode, decode, text):
     return " "
 
 
+def w_merge_first_symbol(word, pair):
+    merged, symbols = [], iter(word)
+    for symbol in symbols:
+        if symbol == pair[0]:
+            symbol += next(symbols, "")
+        merged.append(symbol)
+    return tuple(merged)
+
+
+def w_bpe_each_anew(word, merges):
+    pieces = list(word)
+    for pair in merges:
+        pieces = list(tr.merge_pair(tuple(word), pair))
+    return pieces
+
+
+def w_bpe_most_frequent(word, merges):
+    pieces = tuple(word)
+    while True:
+        counts = Counter(pair for pair in zip(pieces, pieces[1:], strict=False) if pair in merges)
+        if not counts:
+            return list(pieces)
+        pieces = tr.merge_pair(pieces, counts.most_common(1)[0][0])
+
+
+def w_words_grow(text):
+    found, run = [], ""
+    for sign in text + " ":
+        if sign.isalnum():
+            run = run + sign
+            continue
+        found += [run] if run else []
+        found += [] if sign.isspace() else [sign]
+    return found
+
+
+def w_words_mark_first(text):
+    return [
+        each
+        for match in re.finditer(r"([^\W_]+)?(?:([^\w\s])|\s|$)", text)
+        for each in (match[2], match[1])
+        if each
+    ]
+
+
 CORRECT = {
     "tokenizers.word_tokenize": [
         words_regex,
@@ -2407,6 +2452,8 @@ WRONG = {
         ("words-with-punctuation", w_words_inner),
         ("words-with-punctuation", w_words_numbers),
         ("last-word-lost", w_words_no_flush),
+        ("word-not-emptied", w_words_grow),
+        ("mark-before-its-word", w_words_mark_first),
         ("characters", w_words_chars),
         ("characters", w_words_all_chars),
         ("only-once", w_words_set),
@@ -2467,6 +2514,7 @@ WRONG = {
         ("joined-keys", w_count_text),
         ("order-ignored", w_count_sorted),
         ("not-added", w_count_assigned),
+        ("first-counted-twice", w_count_plus_one),
         ("characters", w_count_characters),
         ("single-symbols", w_count_symbols),
         ("not-neighbours", w_count_combinations),
@@ -2482,6 +2530,7 @@ WRONG = {
         ("either-order", w_merge_set),
         ("inside-symbols", w_merge_text),
         ("same-text", w_merge_same_text),
+        ("first-symbol-only", w_merge_first_symbol),
         ("last-symbol-lost", w_merge_no_tail),
         ("beyond-the-end", w_merge_index_error),
         ("beyond-the-end", w_merge_index_error_always),
@@ -2526,6 +2575,8 @@ WRONG = {
         ("by-place", w_bpe_left),
         ("by-place", w_bpe_sweep),
         ("longest-piece", w_bpe_greedy),
+        ("each-merge-from-the-start", w_bpe_each_anew),
+        ("most-frequent-first", w_bpe_most_frequent),
         ("last-learned-first", w_bpe_last_first),
         ("last-learned-first", w_bpe_highest),
         ("merges-sorted", w_bpe_sorted),
@@ -2642,7 +2693,6 @@ MUTANTS = {
         m_count_reversed,
         m_count_best,
         m_count_skips_one,
-        m_count_plus_one,
         m_count_first_word,
         m_count_lower,
     ],

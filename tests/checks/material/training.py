@@ -1712,6 +1712,28 @@ BUG = "training.find_the_bug"
 SILENT = "training.find_the_silent_bug"
 STUCK = "training.stuck_parameters"
 
+
+def w_rate_product(step, d_model, warmup):
+    rise = 1 / (step * warmup) ** 1.5
+    return min(1 / math.sqrt(step), rise) / math.sqrt(d_model)
+
+
+def w_rate_minus(step, d_model, warmup):
+    return -(d_model**0.5) * min(step**-0.5, step * warmup**-1.5)
+
+
+def w_acc_max(logits, labels, pad_id):
+    keep = labels != pad_id
+    best, _ = logits.max(-1)
+    return (best[keep] == labels[keep]).double().mean().item()
+
+
+def w_acc_floor(logits, labels, pad_id):
+    keep = labels != pad_id
+    hits = int((logits.argmax(-1)[keep] == labels[keep]).sum())
+    return float(hits // int(keep.sum()))
+
+
 CORRECT = {
     SPLIT: [
         split_slices,
@@ -1863,6 +1885,8 @@ WRONG = {
         ("counted-from-0", w_rate_from_zero),
         ("counted-from-0", w_rate_plus_one),
         ("peak-of-one", w_rate_factor),
+        ("power-of-the-product", w_rate_product),
+        ("minus-before-the-power", w_rate_minus),
         ("fall-counted-from-the-peak", w_rate_since_the_peak),
     ],
     ACCURACY: [
@@ -1881,6 +1905,8 @@ WRONG = {
         ("percent", w_acc_percent),
         ("error-rate", w_acc_error),
         ("probability", w_acc_probability),
+        ("max-not-argmax", w_acc_max),
+        ("rounded-down", w_acc_floor),
         ("over-the-positions", w_acc_axis),
         ("shifted-again", w_acc_shift),
         ("changes-its-input", w_acc_labels_overwritten),

@@ -59,7 +59,7 @@ GENERAL = (
         "such as torch.arange(n, device=x.device) goes where x is.",
         (),
         r"expected it on \w+, received it on|tensors to be on the same device"
-        r"|Cannot copy out of meta tensor",
+        r"|not on the expected device|Cannot copy out of meta tensor",
     ),
     replace(
         DETACHED,

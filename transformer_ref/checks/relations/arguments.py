@@ -95,7 +95,6 @@ def _others(name: str, value: Any, axes: tuple[str, ...]) -> Iterator[tuple[str,
             yield f"{name} is always {number}", number
         yield f"{name} is doubled", 2 * value
         yield f"{name} is halved", value // 2
-        yield f"{name} is turned negative", -value
     elif isinstance(value, float):
         for text, other in (
             ("always 0", 0.0),
@@ -113,26 +112,12 @@ def _others(name: str, value: Any, axes: tuple[str, ...]) -> Iterator[tuple[str,
         yield f"{name} lacks its last entry", value[:-1]
         yield f"only the first entry of {name} is used", value[:1]
         yield f"only the last entry of {name} is used", value[-1:]
-        yield from _other_texts(name, value)
+        if type(value) is list and {type(each) for each in value} in ({int}, {str}, {float}):
+            yield f"{name} has each entry only once", list(dict.fromkeys(value))
+            yield f"{name} is sorted", sorted(value)
     elif isinstance(value, dict) and value:
         yield f"each value of {name} is 1", dict.fromkeys(value, 1)
         yield f"only the first entry of {name} is used", dict([next(iter(value.items()))])
-        yield f"the last entry of {name} is left out", dict(list(value.items())[:-1])
-
-
-def _other_texts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, str):
-        yield f"{name} is turned to small letters", value.lower()
-        yield f"{name} has no white space at its ends", value.strip()
-        return
-    if not all(isinstance(each, str | int | float) for each in value):
-        return
-    kind = type(value)
-    yield f"{name} has each entry only once", kind(dict.fromkeys(value))
-    if len({type(each) for each in value}) == 1:
-        yield f"{name} is sorted", kind(sorted(value))
-    if all(isinstance(each, str) for each in value):
-        yield f"{name} is turned to small letters", kind(each.lower() for each in value)
 
 
 def _other_arrays(
@@ -141,6 +126,8 @@ def _other_arrays(
     if value.dtype.kind == "b":
         yield f"in {name} True and False are exchanged", ~value
         yield f"{name} hides nothing", np.ones_like(value)
+    if value.dtype.kind == "i" and value.ndim == 1:
+        yield f"{name} is sorted", np.sort(value)
     if value.dtype.kind == "f":
         yield f"{name} is left out, or 0", np.zeros_like(value)
         yield f"{name} has the other sign", -value

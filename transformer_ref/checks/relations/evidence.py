@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, wraps
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,10 @@ DIGITS_COUNT = 4
 ENOUGH = 8
 # A pair that weighs so much is no coincidence by itself.
 MANY = 24
+# Whole numbers are the same within what float64 rounds.
+EXACT = 1e-12
+# Larger numbers are left alone.
+LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Pair:
         number: of the case.
         case: the case.
         name: how a sentence calls the result, such as "`scores`".
-        received: what was returned; arrays hold float64.
+        received: what was returned; arrays hold float64, and a number is an array without axes.
         expected: the right result.
         tolerance: within which both would be the same.
         kind: "f", "i" or "b" for arrays of floats, whole numbers and truth values; "" for the rest.
@@ -70,8 +75,10 @@ class Pair:
     def alike(self, one: Any, other: Any) -> bool:
         """Tell whether two arrays or numbers are the same within what is told apart here."""
         relative, absolute = (each * MATCH_SLACK for each in self.tolerance)
-        if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-            return one.shape == other.shape and bool(
+        if self.kind == "i":
+            relative = absolute = EXACT
+        if isinstance(self.expected, np.ndarray):
+            return np.shape(one) == np.shape(other) and bool(
                 np.allclose(one, other, rtol=relative, atol=absolute, equal_nan=True)
             )
         return same(one, other, (relative, absolute))
@@ -89,7 +96,11 @@ class Pair:
     def weight(self) -> int:
         """How much a relation that explains this pair explains."""
         if not isinstance(self.expected, np.ndarray):
-            return DIGITS_COUNT if isinstance(self.expected, float) else 2
+            return max(
+                2, len(self.expected) if isinstance(self.expected, str | list | tuple) else 0
+            )
+        if not self.expected.ndim and not np.ndim(self.received):
+            return DIGITS_COUNT if self.kind == "f" else 2
         if self.expected.shape != self.received.shape:
             return DIGITS_COUNT
         if self.kind == "b":
@@ -110,7 +121,32 @@ class Pair:
         return self.axes[number] or f"axis {number}"
 
 
+T = TypeVar("T")
 Look = Callable[[Pair], Iterable[Relation]]
+
+
+def where(
+    given: Callable[[Pair], T | None],
+) -> Callable[[Callable[[Pair, T], Iterator[Relation]]], Look]:
+    """Return a decorator for a look that wants more than a pair, and sees nothing without that.
+
+    Args:
+        given: returns what the look gets beside the pair, or None.
+
+    Returns:
+        the decorator.
+    """
+
+    def decorate(function: Callable[[Pair, T], Iterator[Relation]]) -> Look:
+        @wraps(function)
+        def look(pair: Pair) -> Iterator[Relation]:
+            found = given(pair)
+            if found is not None:
+                yield from function(pair, found)
+
+        return look
+
+    return decorate
 
 
 def in_common(looks: Iterable[Look], pairs: Sequence[Pair], enough: int = ENOUGH) -> list[Relation]:
@@ -163,7 +199,7 @@ def pairs_of(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> dict[st
             received, right = outcome.values.get(name), expected.values[name]
             if same(received, right, tolerance) or not _of_form(exam, received):
                 continue
-            pair = _pair(number, case, f"`{name}`", received, right, tolerance, sizes)
+            pair = make_pair(number, case, f"`{name}`", received, right, tolerance, sizes)
             if pair is not None:
                 found.setdefault(name, []).append(_with_axes(pair, axes, name))
     return found
@@ -173,31 +209,29 @@ def _of_form(exam: Exam, received: Any) -> bool:
     return exam.task.form is None or wire_format.misfit(received, exam.task.form) is None
 
 
-def _pair(
+def make_pair(
     number: int,
     case: Case,
     name: str,
     received: Any,
     right: Any,
     tolerance: Tolerance,
-    sizes: Mapping[str, float],
+    sizes: Mapping[str, float] = MappingProxyType({}),
 ) -> Pair | None:
-    """Make a pair, or None where there is nothing to be compared."""
+    """Put two things beside each other; None where there is nothing to be compared."""
     kind = ""
+    if type(received) in (int, float) and type(right) in (int, float):
+        if not max(abs(received), abs(right)) < LARGEST:
+            return None
+        received, right = np.array(received), np.array(right)
+        kind = np.result_type(received, right).kind
     if isinstance(right, np.ndarray):
         if not isinstance(received, np.ndarray) or received.size > MOST_NUMBERS:
             return None
-        kind = right.dtype.kind.replace("u", "i")
+        kind = kind or right.dtype.kind.replace("u", "i")
         received, right = received.astype(np.float64), right.astype(np.float64)
     axes = ("",) * getattr(right, "ndim", 0)
     return Pair(number, case, name, received, right, tolerance, kind, axes, sizes)
-
-
-def array_pair(
-    number: int, case: Case, name: str, both: tuple[np.ndarray, np.ndarray], tolerance: Tolerance
-) -> Pair | None:
-    """Put two arrays beside each other that are no results, such as gradients."""
-    return _pair(number, case, name, *both, tolerance, {})
 
 
 def _with_axes(pair: Pair, axes: Mapping[str, tuple[str, ...]], name: str) -> Pair:
@@ -210,8 +244,7 @@ def _with_axes(pair: Pair, axes: Mapping[str, tuple[str, ...]], name: str) -> Pa
         return pair
     # A name such as "T + 1" or "1" says a size and calls no axis.
     named = tuple(each if re.fullmatch(r"[A-Z]", each) else "" for each in names)
-    values = {**pair.__dict__, "axes": named}
-    return Pair(**{field: values[field] for field in Pair.__dataclass_fields__})
+    return replace(pair, axes=named)
 
 
 _SHAPE = re.compile(r"((?:\w+(?:, | and ))*\w+):?,? (?:each )?\(([^()]+)\)")

@@ -18,6 +18,7 @@ from transformer_ref.checks.relations.evidence import (
     Pair,
     Relation,
     in_common,
+    make_pair,
     pairs_of,
     sizes_of,
 )
@@ -27,8 +28,8 @@ from transformer_ref.checks.task import Outcome, ProbeTask
 
 Search = Callable[[Exam, list[Outcome], list[str]], Relation | None]
 
-STRONG = (*shapes.LOOKS, *values.STRONG, *numbers.LOOKS, *lists.STRONG)
-WEAK = (*values.WEAK, *lists.WEAK, *numbers.WEAK)
+STRONG = (*shapes.STRONG, *values.STRONG, numbers.constant, *lists.STRONG)
+WEAK = (*shapes.WEAK, *values.WEAK, *lists.WEAK)
 
 
 def find_relation(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
@@ -95,6 +96,15 @@ def _of_dtypes(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relat
             f"`{name}` holds the right numbers in another dtype, {outcomes[number].dtypes[name]}"
         )
     return Relation("dtype", found.pop()) if len(found) == 1 else None
+
+
+def _of_changes(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
+    """Say so if an argument is changed in all failing cases."""
+    changed = {tuple(outcomes[number].changed) for number, reason in enumerate(reasons) if reason}
+    if len(changed) != 1 or not (names := changed.pop()):
+        return None
+    said = f"the code changes the caller's {' and '.join(f'`{name}`' for name in names)} on the way"
+    return Relation("changed", f"{said}: what is read from there later is not what was given")
 
 
 def _of_cases(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
@@ -177,21 +187,19 @@ def _parts(pairs: list[Pair]) -> Iterator[list[Pair]]:
         return
     for place in range(lengths.pop()):
         part = [
-            Pair(
+            make_pair(
                 pair.number,
                 pair.case,
-                pair.name[:-1] + f"[{place}]`",
+                f"{pair.name[:-1]}[{place}]`",
                 pair.received[place],
                 pair.expected[place],
                 pair.tolerance,
-                "",
-                (),
                 pair.sizes,
             )
             for pair in pairs
         ]
-        if all(not pair.alike(pair.received, pair.expected) for pair in part):
-            yield part
+        if all(each is not None and each.wrong for each in part):
+            yield [each for each in part if each is not None]
 
 
 def _of_results(looks: tuple[Look, ...]) -> Search:
@@ -225,6 +233,7 @@ KINDS: tuple[Search, ...] = (
     _of_results(STRONG),
     right_for_another,
     _of_laws,
+    _of_changes,
     _of_results(WEAK),
     _of_steps,
     _of_forms,

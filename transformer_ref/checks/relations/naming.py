@@ -73,10 +73,8 @@ def _numbers(sizes: Mapping[str, float]) -> Iterator[tuple[str, float]]:
         yield f"sqrt({text})", math.sqrt(number)
         yield f"{text}^2", number**2
         yield f"{text} / ({text} - 1)", number / (number - 1)
-        yield f"sqrt({text} / ({text} - 1))", math.sqrt(number / (number - 1))
         if number > 2:
             yield f"({text} - 1)", number - 1
-        yield f"({text} + 1) / {text}", (number + 1) / number
         yield f"({text} + 1)", number + 1
     for (one, first), (other, second) in combinations(above_one.items(), 2):
         yield f"{one} * {other}", first * second

@@ -7,10 +7,12 @@ from itertools import permutations
 
 import numpy as np
 
-from transformer_ref.checks.relations.evidence import Pair, Relation
+from transformer_ref.checks.relations.evidence import Pair, Relation, where
+
+Shapes = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def _shapes(pair: Pair) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+def _shapes(pair: Pair) -> Shapes | None:
     """Return received and expected shape where they differ."""
     if not isinstance(pair.received, np.ndarray) or not isinstance(pair.expected, np.ndarray):
         return None
@@ -18,12 +20,12 @@ def _shapes(pair: Pair) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     return None if received == expected else (received, expected)
 
 
-def swapped(pair: Pair) -> Iterator[Relation]:
+@where(_shapes)
+def swapped(pair: Pair, shapes: Shapes) -> Iterator[Relation]:
     """The right axes in another order."""
-    shapes = _shapes(pair)
-    if shapes is None or len(shapes[0]) != len(shapes[1]) or len(shapes[1]) > 5:
-        return
     received, expected = shapes
+    if len(received) != len(expected) or len(expected) > 5:
+        return
     for order in permutations(range(len(expected))):
         if tuple(expected[axis] for axis in order) != received:
             continue
@@ -36,36 +38,37 @@ def swapped(pair: Pair) -> Iterator[Relation]:
         yield Relation("axes-swapped", said)
 
 
-def one_axis(pair: Pair) -> Iterator[Relation]:
+@where(_shapes)
+def one_axis(pair: Pair, shapes: Shapes) -> Iterator[Relation]:
     """One axis is too long or too short, and the rest is right or not."""
-    shapes = _shapes(pair)
-    if shapes is None or len(shapes[0]) != len(shapes[1]):
-        return
     received, expected = shapes
+    if len(received) != len(expected):
+        return
     differ = [axis for axis, size in enumerate(expected) if received[axis] != size]
     if len(differ) != 1:
         return
     axis = differ[0]
     mine, right = received[axis], expected[axis]
-    where = f"{pair.name}, along {pair.axis(axis)}"
+    place = f"{pair.name}, along {pair.axis(axis)}"
     if abs(mine - right) <= 2:
-        yield from _ends(pair, axis, where)
+        yield from _ends(pair, axis, place)
         count = "one" if abs(mine - right) == 1 else "two"
-        yield Relation("length", f"{where}, is {count} too {'long' if mine > right else 'short'}")
-    if mine == 1 and right > 2:
-        yield Relation("length", f"{where}, has only one entry: is there a sum or a mean over it")
+        yield Relation("length", f"{place}, is {count} too {'long' if mine > right else 'short'}")
+    if mine == 1:
+        yield Relation(
+            "length",
+            f"{place}, has only one entry: is a sum or mean taken over it, or one of it alone",
+        )
     if mine == 2 * right:
-        yield Relation("length", f"{where}, is twice as long as it should be")
+        yield Relation("length", f"{place}, is twice as long as it should be")
     if 2 * mine == right:
-        yield Relation("length", f"{where}, is half as long as it should be")
+        yield Relation("length", f"{place}, is half as long as it should be")
     for name, size in pair.sizes.items():
         if mine == size and pair.axis(axis) != name:
-            yield Relation("length", f"{where}, has the size of {name}")
-    way = "long" if mine > right else "short"
-    yield Relation("length", f"{where}, is too {way}; all other axes have the right sizes")
+            yield Relation("length", f"{place}, has the size of {name}")
 
 
-def _ends(pair: Pair, axis: int, where: str) -> Iterator[Relation]:
+def _ends(pair: Pair, axis: int, place: str) -> Iterator[Relation]:
     """Say at which end something is missing or too much, where the rest is right."""
     mine, right = pair.received.shape[axis], pair.expected.shape[axis]
     long, short = (pair.received, pair.expected) if mine > right else (pair.expected, pair.received)
@@ -76,17 +79,17 @@ def _ends(pair: Pair, axis: int, where: str) -> Iterator[Relation]:
     what = "too much" if mine > right else "missing"
     count = "one is" if extra == 1 else "two are"
     if pair.alike(long.take(np.arange(size), axis), short):
-        yield Relation("length", f"{where}: the last {count} {what}, and the rest is right")
+        yield Relation("length", f"{place}: the last {count} {what}, and the rest is right")
     if pair.alike(long.take(np.arange(extra, extra + size), axis), short):
-        yield Relation("length", f"{where}: the first {count} {what}, and the rest is right")
+        yield Relation("length", f"{place}: the first {count} {what}, and the rest is right")
 
 
-def axes_missing(pair: Pair) -> Iterator[Relation]:
+@where(_shapes)
+def axes_missing(pair: Pair, shapes: Shapes) -> Iterator[Relation]:
     """An axis is missing: it was left out, summed over, or merged with its neighbour."""
-    shapes = _shapes(pair)
-    if shapes is None or len(shapes[0]) >= len(shapes[1]):
-        return
     received, expected = shapes
+    if len(received) >= len(expected):
+        return
     if pair.received.size == pair.expected.size:
         same = pair.alike(pair.received.reshape(expected), pair.expected)
         rest = "the numbers are right" if same else "the numbers are not in the right order, too"
@@ -105,7 +108,6 @@ def axes_missing(pair: Pair) -> Iterator[Relation]:
             if pair.alike(pair.received, found):
                 said = f"{pair.name} has no axis {name}: it is {text} of the right one over it"
                 yield Relation("axis-missing", said)
-        yield Relation("axis-missing", f"{pair.name} has no axis {name}, and should have one")
 
 
 def _reduced(array: np.ndarray, axis: int) -> Iterator[tuple[str, np.ndarray]]:
@@ -117,12 +119,12 @@ def _reduced(array: np.ndarray, axis: int) -> Iterator[tuple[str, np.ndarray]]:
         yield "the largest", array.max(axis=axis)
 
 
-def axes_too_many(pair: Pair) -> Iterator[Relation]:
+@where(_shapes)
+def axes_too_many(pair: Pair, shapes: Shapes) -> Iterator[Relation]:
     """There is an axis too many."""
-    shapes = _shapes(pair)
-    if shapes is None or len(shapes[0]) <= len(shapes[1]):
-        return
     received, expected = shapes
+    if len(received) <= len(expected):
+        return
     if tuple(each for each in received if each != 1) == tuple(
         each for each in expected if each != 1
     ):
@@ -149,21 +151,26 @@ def axes_too_many(pair: Pair) -> Iterator[Relation]:
         yield Relation("axis-too-many", f"{pair.name} has an axis{of} too many")
 
 
-def two_axes(pair: Pair) -> Iterator[Relation]:
-    """Anything else, as far as it holds in all cases."""
-    shapes = _shapes(pair)
-    if shapes is None:
-        return
+@where(_shapes)
+def anything(pair: Pair, shapes: Shapes) -> Iterator[Relation]:
+    """Which axes are missing, or of other sizes, as far as it holds in all cases."""
     received, expected = shapes
-    if not received and expected:
-        yield Relation("single-number", f"{pair.name} is a single number, and should be an array")
     if len(received) == len(expected):
-        right = [axis for axis, size in enumerate(expected) if received[axis] != size]
-        names = " and ".join(pair.axis(axis) for axis in right)
+        differ = [axis for axis, size in enumerate(expected) if received[axis] != size]
+        names = " and ".join(pair.axis(axis) for axis in differ)
+        if len(differ) == 1:
+            way = "long" if received[differ[0]] > expected[differ[0]] else "short"
+            said = f"{pair.name}, along {names}, is too {way}; all other axes have the right sizes"
+            yield Relation("length", said)
         yield Relation("lengths", f"{pair.name} has other sizes than it should along {names}")
-    if len(received) != len(expected):
-        said = f"{pair.name} has {len(received)} axes, and should have {len(expected)}"
-        yield Relation("number-of-axes", said)
+        return
+    for axis in range(len(expected)):
+        if expected[:axis] + expected[axis + 1 :] == received:
+            said = f"{pair.name} has no axis {pair.axis(axis)}, and should have one"
+            yield Relation("axis-missing", said)
+    said = f"{pair.name} has {len(received)} axes, and should have {len(expected)}"
+    yield Relation("number-of-axes", said)
 
 
-LOOKS = (swapped, one_axis, axes_missing, axes_too_many, two_axes)
+STRONG = (swapped, one_axis, axes_missing, axes_too_many)
+WEAK = (anything,)

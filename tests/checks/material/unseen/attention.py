@@ -252,3 +252,53 @@ def _(query, key, value, num_heads, mask=None):
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     return (scores.softmax(-1) @ v).reshape(query.shape)
+
+
+# attention.redundant_heads
+
+
+def _silenced(module, x, heads):
+    """Return what comes out without some heads."""
+    b, t, d = x.shape
+    h = module.num_heads
+    q, k, v = (
+        p(x).view(b, t, h, d // h).transpose(1, 2)
+        for p in (module.q_proj, module.k_proj, module.v_proj)
+    )
+    w = (q @ k.mT / (d // h) ** 0.5).softmax(-1)
+    y = w @ v
+    for head in heads:
+        y[:, head] = 0
+    return module.out_proj(y.transpose(1, 2).reshape(b, t, d))
+
+
+def _damage(module, x, heads):
+    """Return the mean square of the change without some heads."""
+    with torch.no_grad():
+        return (_silenced(module, x, heads) - _silenced(module, x, [])).square().mean().item()
+
+
+@wrong("attention.redundant_heads", "the two heads with the least damage alone", "least-alone")
+def _(module, x):
+    alone = [_damage(module, x, [h]) for h in range(module.num_heads)]
+    return sorted(sorted(range(len(alone)), key=alone.__getitem__)[:2])
+
+
+@wrong("attention.redundant_heads", "max in the place of min", "most-damage")
+def _(module, x):
+    n = module.num_heads
+    pairs = [(a, b) for a in range(n) for b in range(a + 1, n)]
+    return list(max(pairs, key=lambda pair: _damage(module, x, pair)))
+
+
+@wrong("attention.redundant_heads", "a may be b: one head twice", "one-head-twice")
+def _(module, x):
+    n = module.num_heads
+    pairs = [(a, b) for a in range(n) for b in range(n)]
+    return list(min(pairs, key=lambda pair: _damage(module, x, pair)))
+
+
+@wrong("attention.redundant_heads", "neighbouring heads only", "neighbours-only")
+def _(module, x):
+    pairs = [(a, a + 1) for a in range(module.num_heads - 1)]
+    return list(min(pairs, key=lambda pair: _damage(module, x, pair)))

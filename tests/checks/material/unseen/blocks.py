@@ -407,3 +407,44 @@ class _(_Cross):
     def forward(self, x, memory, memory_mask=None):
         found = self.cross_attention(x, memory, memory, memory_mask)
         return self.norm(memory + found)
+
+
+# blocks.dead_units
+
+
+@wrong(
+    "blocks.dead_units", "all of linear1 is below 0, and 0 itself is not dead", "exactly-zero-fires"
+)
+def _(feed_forward, x):
+    hidden = feed_forward.linear1(x)
+    return (hidden < 0).all(0).all(0).nonzero().flatten().tolist()
+
+
+@wrong("blocks.dead_units", "any for all: zero for one token is enough", "silent-for-some-token")
+def _(feed_forward, x):
+    hidden = feed_forward.linear1(x).relu()
+    return [u for u in range(hidden.shape[-1]) if (hidden[..., u] == 0).any()]
+
+
+@wrong("blocks.dead_units", "the first sequence only", "not-all-tokens")
+def _(feed_forward, x):
+    hidden = feed_forward.linear1(x[0]).relu()
+    return (hidden == 0).all(0).nonzero().flatten().tolist()
+
+
+@wrong("blocks.dead_units", "nonzero without flatten: lists of one number", relation="form")
+def _(feed_forward, x):
+    hidden = feed_forward.linear1(x).relu()
+    return (hidden == 0).all(1).all(0).nonzero().tolist()
+
+
+@wrong("blocks.dead_units", "the living ones", "alive-listed")
+def _(feed_forward, x):
+    hidden = feed_forward.linear1(x).relu()
+    return (hidden > 0).flatten(0, 1).any(0).nonzero().flatten().tolist()
+
+
+@wrong("blocks.dead_units", "the units of the output, after linear2", "numbers-of-the-output")
+def _(feed_forward, x):
+    out = feed_forward(x)
+    return (out <= 0).flatten(0, 1).all(0).nonzero().flatten().tolist()

@@ -494,3 +494,43 @@ def _(ids, weight, positions):
     table = weight * math.sqrt(d_model)
     hidden = F.layer_norm(table[ids] + positions, (d_model,))
     return (hidden @ weight.T).softmax(-1)
+
+
+# embeddings.dead_rows
+
+
+@wrong("embeddings.dead_rows", "the old gradients are not cleared", "old-gradients")
+def _(embedding, loss):
+    loss(embedding).backward()
+    return (embedding.weight.grad == 0).all(dim=1).nonzero().flatten().tolist()
+
+
+@wrong("embeddings.dead_rows", "any for all: one zero is enough", "one-zero-is-enough")
+def _(embedding, loss):
+    embedding.zero_grad()
+    loss(embedding).backward()
+    return (embedding.weight.grad == 0).any(dim=1).nonzero().flatten().tolist()
+
+
+@wrong("embeddings.dead_rows", "the living rows", "living-rows")
+def _(embedding, loss):
+    embedding.zero_grad()
+    loss(embedding).backward()
+    return [i for i, row in enumerate(embedding.weight.grad) if row.any()]
+
+
+@wrong("embeddings.dead_rows", "the sum of the row is zero", "signs-cancel")
+def _(embedding, loss):
+    embedding.zero_grad()
+    loss(embedding).backward()
+    return [i for i, row in enumerate(embedding.weight.grad) if row.sum() == 0]
+
+
+@wrong(
+    "embeddings.dead_rows",
+    "rows of the weight that are zero, and not of the gradient",
+    "numbers-not-gradients",
+)
+def _(embedding, loss):
+    loss(embedding).backward()
+    return [i for i, row in enumerate(embedding.weight) if (row == 0).all()]

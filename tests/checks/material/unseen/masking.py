@@ -280,3 +280,70 @@ def _(query, key, value, mask):
 def _(query, key, value, mask):
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     return (scores.softmax(dim=-1) * mask) @ value
+
+
+# masking.how_far_ahead
+
+
+@wrong("masking.how_far_ahead", "abs(s - t): looking back counts too", "past-and-future")
+def _(model, x):
+    base, far = model(x), 0
+    for s in range(x.shape[1]):
+        y = x.clone()
+        y[:, s] = torch.randn_like(y[:, s])
+        moved = ((model(y) - base).abs() > 1e-4).any(-1).any(0)
+        for t in range(x.shape[1]):
+            if moved[t]:
+                far = max(far, abs(s - t))
+    return far
+
+
+@wrong("masking.how_far_ahead", "how many later tokens are seen, not how far", "counted")
+def _(model, x):
+    base, T = model(x), x.shape[1]
+    seen = torch.zeros(T, T, dtype=torch.bool)
+    for s in range(T):
+        y = x.clone()
+        y[:, s] = torch.randn_like(y[:, s])
+        seen[:, s] = ((model(y) - base).abs() > 1e-4).any(-1).any(0)
+    return int(seen.triu(1).sum(1).max())
+
+
+@wrong(
+    "masking.how_far_ahead", "the change of a token of zeros: y[:, s] = 0", "zeros-for-the-token"
+)
+def _(model, x):
+    base, far = model(x), 0
+    for s in range(x.shape[1]):
+        y = x.clone()
+        y[:, s] = 0
+        moved = ((model(y) - base).abs() > 1e-4).any(-1).any(0)
+        for t in range(s):
+            if moved[t]:
+                far = max(far, s - t)
+    return far
+
+
+@wrong("masking.how_far_ahead", "t - s: how far back", "past-and-future")
+def _(model, x):
+    base, far = model(x), 0
+    for s in range(x.shape[1]):
+        y = x.clone()
+        y[:, s] += torch.randn_like(y[:, s])
+        moved = ((model(y) - base).abs() > 1e-4).any(-1).any(0)
+        for t in range(x.shape[1]):
+            if moved[t]:
+                far = max(far, t - s)
+    return far
+
+
+@wrong("masking.how_far_ahead", "x is changed in place and never restored", "more-than-one-token")
+def _(model, x):
+    base, far = model(x), 0
+    for s in range(x.shape[1]):
+        x[:, s] = torch.randn_like(x[:, s])
+        moved = ((model(x) - base).abs() > 1e-4).any(-1).any(0)
+        for t in range(s):
+            if moved[t]:
+                far = max(far, s - t)
+    return far

@@ -3,6 +3,7 @@
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from tests.checks.material.unseen import wrong
@@ -219,3 +220,59 @@ def _(positions, d_model):
     places = torch.arange(positions.shape[-1], device=positions.device).expand_as(positions)
     angles = places.unsqueeze(-1) / 10_000**exponents
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(start_dim=-2)
+
+
+# positions.consistent_distances
+
+
+@wrong(
+    "positions.consistent_distances",
+    "only the first two rows at each distance are compared",
+    "first-places-only",
+)
+def _(table):
+    scores = table @ table.T
+    return [k for k in range(len(table) - 1) if abs(scores[0, k] - scores[1, 1 + k]) < 0.001]
+
+
+@wrong("positions.consistent_distances", "exact equality", "rounding-counts")
+def _(table):
+    scores = table @ table.T
+    return [k for k in range(len(table) - 1) if (scores.diagonal(k) == scores.diagonal(k)[0]).all()]
+
+
+@wrong(
+    "positions.consistent_distances",
+    "range(1, ...): distance 0 is left out",
+    "last-or-first-distance",
+)
+def _(table):
+    scores = table @ table.T
+    return [
+        k
+        for k in range(1, len(table) - 1)
+        if scores.diagonal(k).max() - scores.diagonal(k).min() < 0.001
+    ]
+
+
+@wrong(
+    "positions.consistent_distances",
+    "range(len(table)): the last distance, with one pair, is in",
+    "last-or-first-distance",
+)
+def _(table):
+    scores = table @ table.T
+    return [
+        k for k in range(len(table)) if scores.diagonal(k).max() - scores.diagonal(k).min() < 0.001
+    ]
+
+
+@wrong("positions.consistent_distances", "the rows are normalised: cosines", "cosine")
+def _(table):
+    rows = F.normalize(table, dim=1)
+    scores = rows @ rows.T
+    return [
+        k
+        for k in range(len(table) - 1)
+        if scores.diagonal(k).max() - scores.diagonal(k).min() < 0.001
+    ]

@@ -460,3 +460,74 @@ def _(words, pair):
     pattern = re.compile(r"(?<!\S)" + re.escape(" ".join(pair)) + r"(?!\S)")
     joined = "".join(pair)
     return {pattern.sub(lambda _: joined, word, count=1): n for word, n in words.items()}
+
+
+# tokenizers.shortest_leak
+
+
+@wrong("tokenizers.shortest_leak", "single characters only are tried", "single-characters")
+def _(encode, decode, text):
+    for character in text:
+        if decode(encode(character)) != character:
+            return character
+    return ""
+
+
+@wrong(
+    "tokenizers.shortest_leak",
+    "the first piece that leaks, and not the shortest",
+    "from-the-start-only",
+)
+def _(encode, decode, text):
+    for i in range(len(text)):
+        for j in range(i + 1, len(text) + 1):
+            if decode(encode(text[i:j])) != text[i:j]:
+                return text[i:j]
+    return ""
+
+
+@wrong(
+    "tokenizers.shortest_leak", "range(1, len(text)): the whole text is never tried", "ends-missed"
+)
+def _(encode, decode, text):
+    for size in range(1, len(text)):
+        for i in range(len(text) - size + 1):
+            piece = text[i : i + size]
+            if decode(encode(piece)) != piece:
+                return piece
+    return ""
+
+
+@wrong("tokenizers.shortest_leak", "None in the place of an empty text", "nothing-for-no-leak")
+def _(encode, decode, text):
+    for size in range(1, len(text) + 1):
+        for i in range(len(text) - size + 1):
+            piece = text[i : i + size]
+            if decode(encode(piece)) != piece:
+                return piece
+
+
+@wrong(
+    "tokenizers.shortest_leak", "what comes back is returned, and not the piece", "what-came-back"
+)
+def _(encode, decode, text):
+    for size in range(1, len(text) + 1):
+        for i in range(len(text) - size + 1):
+            back = decode(encode(text[i : i + size]))
+            if back != text[i : i + size]:
+                return back
+    return ""
+
+
+@wrong(
+    "tokenizers.shortest_leak",
+    "range(len(text) - size): the last piece of each size is left out",
+    "ends-missed",
+)
+def _(encode, decode, text):
+    for size in range(1, len(text) + 1):
+        for i in range(len(text) - size):
+            piece = text[i : i + size]
+            if decode(encode(piece)) != piece:
+                return piece
+    return ""

@@ -195,6 +195,14 @@ ON_ROWS = Misconception(
     r"must match the (existing )?size|not broadcastable|[Tt]he expanded size",
 )
 
+BY_VALUES = Misconception(
+    "scaled-by-value-size",
+    "the scores are scaled by the size of a value, not by that of a key",
+    "A score adds up K products, one for each feature of the query and the key. The values come in "
+    "after the softmax, and may have another size.",
+    (change("math.sqrt(query.shape[-1])", "math.sqrt(value.shape[-1])"),),
+)
+
 OF_THE_SCALE = (NO_SCALE, BY_K, TIMES_ROOT, BY_MODEL, BY_LENGTH, LATE_SCALE)
 OF_THE_MASK = (IGNORED, INVERTED, AFTER, ZEROED, ADDED, MILD, ON_ROWS)
 
@@ -291,7 +299,7 @@ SCORES = (
 
 ATTENTION = (
     *after(SCORES_WRITTEN_OUT, NO_SCALE, BY_K, TIMES_ROOT, BY_HEADS, BY_MODEL, BY_LENGTH),
-    *after(SCORES_WRITTEN_OUT, LATE_SCALE),
+    *after(SCORES_WRITTEN_OUT, LATE_SCALE, BY_VALUES),
     *after(SCORES_WRITTEN_OUT, OVER_QUERIES, OVER_HEADS),
     Misconception(
         "softmax-dim-0",
@@ -1235,6 +1243,17 @@ PAIR = (
         "Such heads work against each other, and what is left may still be much. The damage of the "
         "pair itself has to be the smallest.",
         (change(TOGETHER, f"{TOGETHER}{ALONE.format('-=')}"),),
+    ),
+    Misconception(
+        "one-head-twice",
+        "one head is tried together with itself",
+        "Two heads are asked for. To silence one of them twice is to silence it once.",
+        (
+            change(
+                "combinations(range(module.num_heads), 2)",
+                "[(a, b) for a in range(module.num_heads) for b in range(module.num_heads)]",
+            ),
+        ),
     ),
     Misconception(
         "most-damage",

@@ -98,6 +98,15 @@ LAYER_NORM = (
     with_wrong(EPS_OUTSIDE, ROOT_THEN_EPS, change(ROOT, "(torch.sqrt(variance) + eps**0.5)")),
     UNBIASED_OUTSIDE,
     Misconception(
+        "brackets-missing",
+        "only the mean is divided by the root, and not the difference",
+        "Python divides before it subtracts. The difference x - mean needs brackets.",
+        (
+            change("(x - mean) / torch.sqrt(variance + eps)", f"(x - mean / {ROOT})"),
+            change("return (x - mean)", "return x - mean"),
+        ),
+    ),
+    Misconception(
         "eps-as-a-floor",
         "eps hardly counts: it is a floor under the deviation, or a tiny number stands for it",
         "eps is added to the variance of every token, and not only where that is small.",
@@ -717,6 +726,9 @@ SIDE_BY_SIDE = (
         "return self.norm2(x + self.self_attention(x, x, x, mask) +",
     ),
 )
+NORMED_SIDE_BY_SIDE = change("x = self.norm1(x +", "found = self.norm1(x +") + change(
+    "self.norm2(x + self", "self.norm2(found + self"
+)
 
 ENCODER_LAYER = (
     with_wrong(
@@ -755,6 +767,7 @@ ENCODER_LAYER = (
         "Some models do it so. Here each sublayer works on what the one before has given.",
         (
             *_either(SIDE_BY_SIDE),
+            *_either((SIDE_BY_SIDE[0], NORMED_SIDE_BY_SIDE))[::2],
             _either(SIDE_BY_SIDE)[0] + change("return self.norm2(", "return self.norm1("),
         ),
     ),
@@ -920,6 +933,7 @@ DECODER_LAYER = (
     with_wrong(
         NORM_REUSED,
         *_either((change("(self.norm3", "(self.norm2"), change("norm3(x +", "norm2(x +"))),
+        change("            y = self.norm2(x)\n", ""),
         *(
             DECODER_ADDS
             + change(DECODER_ORDER, _sublayers((first, OWN), (second, CROSS), (third, FEED)))

@@ -377,7 +377,11 @@ FILTER = (
         "what is left out gets 0",
         "0 is a logit like others, and often a high one. What is left out must have probability 0 "
         "after the softmax.",
-        (change("return logits", "return logits.masked_fill(logits == -math.inf, 0.0)"),),
+        (
+            change("return logits", "return logits.masked_fill(logits == -math.inf, 0.0)"),
+            change("smallest, -math.inf", "smallest, 0.0")
+            + change("left_out, -math.inf", "left_out, 0.0"),
+        ),
     ),
     Misconception(
         "probabilities",
@@ -559,6 +563,13 @@ BEAM = (
         (change("ended + live", "live or ended"),),
     ),
     Misconception(
+        "ended-forgotten",
+        "a sequence that has ended early never wins",
+        "It waits, and is compared with the others when the search is over. Look for a list that "
+        "begins anew in each round, or for the length in the comparison.",
+        (change("ended += ", "ended = "),),
+    ),
+    Misconception(
         "first-that-ended",
         "the search stops with the first sequence that ends",
         "A longer one may still be better, with a length penalty in particular. Go on as long as "
@@ -644,6 +655,13 @@ CACHED = (
         "The one row of a mask of shape (1, S) says that the first query sees the first key. This "
         "query is the last one, and all keys are in its past: no mask is needed.",
         (change(ATTENDED, "(query, keys, values, torch.ones(1, keys.shape[2]).tril().bool())"),),
+    ),
+    Misconception(
+        "one-half-of-the-cache",
+        "one half of the cache stands for both: keys for values, or values for keys",
+        "cache[0] holds the keys and cache[1] the values. Look at what each of the two is joined "
+        "to.",
+        (change(VALUES, VALUES.replace("1", "0")), change(KEYS, KEYS.replace("0", "1"))),
     ),
     Misconception(
         "not-appended",

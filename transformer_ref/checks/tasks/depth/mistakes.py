@@ -454,6 +454,9 @@ DAMAGE = (
             change("mask.clone()", "mask"),
             change("    damage = []\n", "    damage = []\n    rest = mask.clone()\n")
             + change(COPY + "        rest[", "        rest["),
+            change("    damage = []\n", "    damage = []\n    rest = mask.clone()\n")
+            + change(COPY + "        rest[", "        rest[")
+            + change(WITHOUT, WITHOUT.replace(" @ value", ".nan_to_num() @ value")),
         ),
     ),
     Misconception(
@@ -465,6 +468,17 @@ DAMAGE = (
             change("mask.clone()", "torch.ones_like(mask)")
             + change(".masked_fill(~mask, -math.inf)", ""),
         ),
+    ),
+    Misconception(
+        "query-for-key",
+        "a query is hidden, and not a key",
+        "A row of the mask is a query, and a column is a key: the first index takes the row.",
+        (
+            change(HIDE, "rest[hidden] = False"),
+            change(HIDE, "rest[hidden] = False")
+            + change(WITHOUT, WITHOUT.replace(" @ value", ".nan_to_num() @ value")),
+        ),
+        r"^IndexError: index \d+ is out of bounds for dimension 0",
     ),
     Misconception(
         "one-query-only",
@@ -581,6 +595,16 @@ OFFSET = (
         "the offsets are counted from 0",
         "Offset 1 is the token before. At which place of a list does its damage stand?",
         (change("1 + damage", "damage"),),
+    ),
+    Misconception(
+        "largest-not-tried",
+        "the largest offset is not tried",
+        "A range ends before its second number, and max_offset itself is allowed.",
+        (
+            change("range(1, max_offset + 1)", "range(1, max(2, max_offset))"),
+            change("range(1, max_offset + 1)", "range(1, max_offset)"),
+        ),
+        r"max\(\) (arg|iterable argument) is",
     ),
     Misconception(
         "counted-from-the-far-end",

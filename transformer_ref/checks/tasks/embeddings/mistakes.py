@@ -503,9 +503,14 @@ ONE_LIST = change("    examples = []", "    examples, context = [], []") + chang
     "examples.append((left + right, center))",
     "context[:] = left + right\n            examples.append((context, center))",
 )
+COPIED = change("append((context,", "append((list(context),")
 
 CBOW = (
-    with_wrong(CENTER_TOO, change("ids[place + 1 :", "ids[place :")),
+    with_wrong(
+        CENTER_TOO,
+        change("ids[place + 1 :", "ids[place :"),
+        change("left + right,", "[*left, center, *right],"),
+    ),
     also_with_empty(ONE_SIDE, change(LEFT, "[]"), change(RIGHT, "[]")),
     also_with_empty(RIGHT_SHORT, change("1 + window", "window")),
     also_with_empty(
@@ -623,6 +628,12 @@ CBOW = (
         "the contexts are sorted by their ids",
         "Left to right means the order of the text. Look for sorted.",
         (change("left + right,", "sorted(left + right),"),),
+    ),
+    Misconception(
+        "context-never-emptied",
+        "the context of a centre still holds the neighbours of the centres before it",
+        "Each centre has a context of its own. Begin it anew inside the loop over the centres.",
+        (ONE_LIST + change("context[:] = left + right", "context += left + right") + COPIED,),
     ),
     Misconception(
         "one-list-for-all",
@@ -931,6 +942,22 @@ NEIGHBOURS = (
         "the neighbours are the right ones, but not the nearest first",
         "Look for a set, sorted, or topk with sorted=False.",
         (change(RANKED, f"sorted({RANKED})"), change(RANKED, f"sorted({RANKED}, reverse=True)")),
+    ),
+    Misconception(
+        "divided-by-the-square",
+        "the products are divided by the square of a length, and not by the length",
+        "A length is the root of the sum of the squares.",
+        (
+            change(COSINES, "(weight @ row.T).squeeze(1) / weight.square().sum(dim=1)"),
+            change(COSINES, "F.cosine_similarity(weight, row) / weight.norm(dim=1)"),
+        ),
+    ),
+    Misconception(
+        "compared-over-tokens",
+        "there is one cosine for each feature, and not one for each token",
+        "The features are added up, and they are the last axis. Look at `dim`.",
+        (change(COSINES, "F.cosine_similarity(weight, row, dim=0)"),),
+        r"^(IndexError: index|RuntimeError: selected index k)",
     ),
     Misconception(
         "normalised-over-tokens",

@@ -465,6 +465,7 @@ SOFTMAX = (
         "other functions of torch mean the opposite.",
         (
             READ_INVERTED,
+            change(HIDDEN, HIDDEN.replace("~mask", "mask")),
             READ_INVERTED + NOT_ZEROED,
             READ_INVERTED + NOT_ZEROED + WITH_INFINITY,
         ),

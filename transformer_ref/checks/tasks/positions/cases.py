@@ -80,18 +80,19 @@ def _module_case(
         rng: the source.
         shape: of x, (B, T, D).
         max_len: the module's.
-        options: dtype, layout, dropout and training, where they are not the usual ones.
+        options: dtype, layout, dropout, training and device, where they are not the usual ones.
 
     Returns:
         the case; to be refused where T is above `max_len`.
     """
     dtype, layout = options.get("dtype", "float32"), options.get("layout", "contiguous")
     dropout, training = options.get("dropout", 0.0), options.get("training", False)
+    device = options.get("device", "cpu")
     arguments = {"x": normal(rng, shape, dtype)}
     settings = {"d_model": shape[2], "max_len": max_len, "dropout": dropout}
     parts = [f"d_model={shape[2]}, max_len={max_len}, dropout={dropout:g}", *described(arguments)]
     parts += [dtype, *["not contiguous"] * (layout != "contiguous")]
-    parts += ["training mode"] * training
+    parts += ["training mode"] * training + [f"on {device}"] * (device != "cpu")
     refused = ""
     if shape[1] > max_len:
         refused = f"x has {shape[1]} positions and max_len = {max_len}"
@@ -100,6 +101,7 @@ def _module_case(
         arguments,
         settings,
         layout=layout,
+        device=device,
         refused=refused,
         training=training,
     )
@@ -133,6 +135,8 @@ def module_cases(rng: np.random.Generator) -> list[Case]:
         *(at_the_edge(0), at_the_edge(1), at_the_edge(4)),
         made(training=True),
         *(made(training=True, dropout=ALL), made(training=True, dropout=ALL, dtype="float64")),
+        # Stands in for a GPU: only what the module knows moves there.
+        _module_case(rng, (1, 5, 6), 8, device="meta"),
     ]
     asked_again(cases, cases[2])
     for options in ({}, {"dtype": "float64"}):

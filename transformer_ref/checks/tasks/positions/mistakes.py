@@ -88,9 +88,12 @@ PRODUCT = Misconception(
 )
 FROM_ONE = Misconception(
     "i-from-one",
-    "i counts from 1",
+    "i counts from 1, or 2i is odd",
     "The first pair is i = 0, and its frequency is 10000^0 = 1. Look at where the range starts.",
-    (change(RATES, f"({RATES} * 10_000.0 ** (-2 / d_model))"),),
+    (
+        change(RATES, f"({RATES} * 10_000.0 ** (-2 / d_model))"),
+        change(RATES, f"({RATES} * 10_000.0 ** (-1 / d_model))"),
+    ),
 )
 OTHER_BASE = Misconception(
     "other-base",
@@ -346,6 +349,16 @@ TABLE = (
     FROM_POSITION_ONE,
     *after(TABLE_WRITTEN_OUT, *OF_TABLES),
     ROUNDED_POSITIONS,
+    Misconception(
+        "degrees",
+        "the angles are turned from radians to degrees, or the other way",
+        "pos * w_i is in radians as it is, and so do sin and cos want it. Look for deg2rad, or a "
+        "factor of pi / 180.",
+        (
+            change("table[:, 0::2]", "angles = angles.deg2rad()\n    table[:, 0::2]"),
+            change("table[:, 0::2]", "angles = angles.rad2deg()\n    table[:, 0::2]"),
+        ),
+    ),
     Misconception(
         "position-zero-left-empty",
         "the row of position 0 is all zeros",
@@ -732,6 +745,20 @@ MODULE = (
             UNLIMITED + change(SUM, f"x[:, :max_len] + {ROWS}"),
             UNLIMITED + change(ROWS, f"F.pad({ROWS}, (0, 0, 0, max(0, length - max_len)))"),
         ),
+    ),
+    Misconception(
+        "what-stays-for-what-goes",
+        "1 - dropout is dropped, and not dropout",
+        "`dropout` is the share of the numbers that become 0, and nn.Dropout asks for just that.",
+        (change("nn.Dropout(dropout)", "nn.Dropout(1 - dropout)"),),
+    ),
+    Misconception(
+        "plain-attribute",
+        "the table is a plain attribute, and stays behind when the module moves to a GPU",
+        "module.to(device) takes parameters and buffers along, and no other tensor. Look at "
+        "register_buffer.",
+        (change(KEPT, "self.table = table"),),
+        r"not on the expected device|on the same device",
     ),
     *_unchecked(
         Misconception(

@@ -87,7 +87,8 @@ TASKS: tuple[Task, ...] = (
         contract=(
             "an nn.Module; x (B, T, D); returns dropout(x + PE(0 .. T - 1)) (B, T, D) in the dtype "
             "of x, where T = max_len works and more is a ValueError. No sqrt(D) in it, and no "
-            "trainable parameter. Judged in eval mode, the dropout in training mode too. The "
+            'trainable parameter. It works where the module is moved to: tried with "meta", whose '
+            "tensors have no numbers. Judged in eval mode, the dropout in training mode too. The "
             "argument is not changed. Gradients reach x."
         ),
         returns=("output",),

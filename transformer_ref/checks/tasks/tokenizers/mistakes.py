@@ -41,6 +41,7 @@ CHANGES_INPUT = Misconception(
 
 IN_A_WORD, NOT_SPACE = "character.isalnum()", "not character.isspace()"
 MARK = f"        if {NOT_SPACE}:\n            tokens.append(character)\n"
+ENDED = '        if word:\n            tokens.append(word)\n            word = ""\n'
 TOKENS = "[*tokens, word] if word else tokens"
 IN_ASCII = change(IN_A_WORD, f"character.isascii() and {IN_A_WORD}")
 LETTERS_ONLY = change(IN_A_WORD, "character.isalpha()")
@@ -176,6 +177,18 @@ WORDS = (
             _keeps("-"),
             _keeps(".,", "isdigit"),
         ),
+    ),
+    Misconception(
+        "word-not-emptied",
+        "a word that has ended is not emptied, so that the next one grows out of it",
+        "Once a word stands in the result, the next one begins as nothing.",
+        (change('            word = ""\n', ""),),
+    ),
+    Misconception(
+        "mark-before-its-word",
+        "a punctuation mark comes before the word that it ends",
+        "The mark ends the word: the word goes into the result first, and the mark after it.",
+        (change(ENDED + MARK, MARK + ENDED),),
     ),
     Misconception(
         "last-word-lost",
@@ -607,6 +620,15 @@ COUNT = (
         ),
     ),
     Misconception(
+        "first-counted-twice",
+        "a pair that is new begins with a count before anything is added",
+        "What has not been seen was seen 0 times. Look at the second argument of get.",
+        (
+            change(COUNTED, "counts[pair] = counts.get(pair, count) + count"),
+            change(COUNTED, "counts[pair] = counts.get(pair, 1) + count"),
+        ),
+    ),
+    Misconception(
         "not-added",
         "only the last word that holds a pair counts",
         "counts[pair] = count forgets what was there before. Add to it.",
@@ -662,6 +684,7 @@ MERGED_ONCE = change(
 )
 IN_EITHER_ORDER = change(STANDS_HERE, "word[place : place + 2] in (pair, pair[::-1])")
 HERE_JOINED = change(SYMBOL, "word[place] + word[place + 1]")
+FIRST_COMPARED = change(STANDS_HERE, "word[place] == pair[0] and place + 1 < len(word)")
 
 OVERLAPPING = Misconception(
     "overlapping",
@@ -748,6 +771,17 @@ MERGE = (
     INSIDE,
     SAME_TEXT,
     LAST_LOST,
+    Misconception(
+        "first-symbol-only",
+        "only the first symbol of the pair is compared with the word",
+        "Two symbols have to stand there, side by side: 'on' is no place for the pair (o, x). "
+        "Compare both.",
+        (
+            FIRST_COMPARED,
+            FIRST_COMPARED + HERE_JOINED,
+            change(STANDS_HERE, "word[place] == pair[0]"),
+        ),
+    ),
     Misconception(
         "beyond-the-end",
         "the code looks at the symbol after the last one",
@@ -1108,6 +1142,26 @@ BPE_ENCODE = (
         (
             change(
                 JOINED, f"        if pair in pairwise(symbols):\n    {JOINED}            break\n"
+            ),
+            change(JOINED, f"{JOINED}        break\n"),
+        ),
+    ),
+    Misconception(
+        "each-merge-from-the-start",
+        "each merge begins with the characters again, so that only the last one shows",
+        "What one merge makes is what the next one gets. Look at what merge_pair is handed.",
+        (change("merge_pair(symbols, pair)", "merge_pair(tuple(word), pair)"),),
+    ),
+    Misconception(
+        "most-frequent-first",
+        "the pair that comes most often in the word is merged first, whatever its rank",
+        "Pairs are counted in training. To cut a word nothing is counted: of the pairs that stand "
+        "in it, the one that was learned first comes first.",
+        (
+            change(
+                IN_TURN,
+                "while found := [pair for pair in pairwise(symbols) if pair in merges]:\n"
+                "        pair = max(found, key=found.count)",
             ),
         ),
     ),

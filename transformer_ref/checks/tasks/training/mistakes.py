@@ -15,6 +15,7 @@ from transformer_ref.checks.authoring.shared_mistakes import (
     CHANGES_INPUT,
     DETACHED,
     FLOAT32_ONLY,
+    LARGEST_LOGIT,
     NUMBER_FOR_TENSOR,
     TENSOR_FOR_NUMBER,
     after,
@@ -470,6 +471,22 @@ RATE = (
         TENSOR_FOR_NUMBER, change(f"{SIZE} * {SMALLER}", f"torch.tensor({SIZE} * {SMALLER})")
     ),
     Misconception(
+        "power-of-the-product",
+        "the power is taken of step * warmup, and not of warmup alone",
+        "The rise is a straight line in the step. Look at the brackets before the power.",
+        (change(RISE, "(step * warmup) ** -1.5"), change(RISE, "(step * warmup) ** -0.5")),
+    ),
+    Misconception(
+        "minus-before-the-power",
+        "the minus stands before a power, where it should stand in the exponent",
+        "Python takes the power first: -d_model**0.5 is minus the root. Write d_model**-0.5.",
+        (
+            change(SIZE, "-(d_model**0.5)")
+            + change(SMALLER, "min(-(step**0.5), step * -(warmup**1.5))"),
+            change(SIZE, "-(d_model**0.5)"),
+        ),
+    ),
+    Misconception(
         "fall-counted-from-the-peak",
         "the fall counts its steps from the end of the warm-up",
         "The step in the root is the one that counts from the start of training; else the curve "
@@ -560,11 +577,21 @@ ACCURACY = (
             ),
         ),
     ),
+    with_wrong(LARGEST_LOGIT, change("argmax(dim=-1)", "amax(dim=-1)")),
+    Misconception(
+        "rounded-down",
+        "the share is rounded to a whole number, which is nearly always 0",
+        "// is a division without a rest. A share needs /, and no int or round.",
+        (change(SHARE, "float((right & real).sum() // real.sum())"),),
+    ),
     Misconception(
         "over-the-positions",
         "the largest logit is sought over the positions, not over the vocabulary",
         "V is the last axis of the logits.",
-        (change("dim=-1", "dim=1"),),
+        (
+            change("dim=-1", "dim=1"),
+            change("argmax(dim=-1)", "argmax(dim=1)[:, : labels.shape[1]]"),
+        ),
         r"must match the size|not match|broadcast",
     ),
     with_wrong(
