@@ -1490,7 +1490,7 @@ WRONG = {
         ("not-the-first-token-alone", w_span_all_tokens),
         ("not-the-first-token-alone", w_span_alias),
         ("forgets-for-good", w_span_first_gap),
-        ("forgets-for-good", w_span_break),
+        ("first-forgotten", w_span_break),
         ("places-counted", w_span_count),
         ("places-counted", w_span_count_less),
         ("one-too-many", w_span_plus_one),

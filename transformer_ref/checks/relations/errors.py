@@ -143,7 +143,8 @@ ERRORS: tuple[tuple[str, str], ...] = (
 FORMS: tuple[tuple[str, str], ...] = (
     (
         r"it returned None",
-        "some way through the function ends without `return`; print only shows a value",
+        "some way through the function ends without `return`, or returns None; print only shows a "
+        "value",
     ),
     (
         r"expected \(.*\), received",

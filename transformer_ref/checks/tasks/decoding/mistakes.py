@@ -1151,7 +1151,7 @@ PRECISION = (
     Misconception(
         "not-clipped",
         "nothing is clipped: an n-gram counts as often as the hypothesis has it",
-        "Otherwise *the the the the* would be perfect. An n-gram counts at most as often as a "
+        "That way *the the the the* would be perfect. An n-gram counts at most as often as a "
         "reference has it.",
         (change(CLIPPED, "sum(count for gram, count in mine.items() if gram in allowed)"),),
     ),

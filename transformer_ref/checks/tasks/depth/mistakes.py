@@ -142,8 +142,8 @@ PREVIOUS = (
     Misconception(
         "looks-ahead",
         "each token looks for the one after it, which is hidden, so that its weights are even",
-        "The matrix should turn place 2 into place 1. Multiply it out for one row: on which side "
-        "of the diagonal does its number stand?",
+        "The matrix, or the shift, should turn place 2 into place 1. Work it out for one row: on "
+        "which side of the diagonal does its number stand?",
         (change(BACK, "torch.diag(torch.ones(head_size - 1), 1)"), change(QUERY, f"{QUERY}.T")),
         r"mat1 and mat2 shapes|shapes cannot be multiplied",
     ),

@@ -897,7 +897,7 @@ AHEAD = (
     ),
     Misconception(
         "past-and-future",
-        "tokens before the output count as those behind it",
+        "tokens before the output count, as if it might not see them",
         "An output may see as far back as it likes. Only an output before the changed token is a "
         "leak, and its distance is s - t.",
         (

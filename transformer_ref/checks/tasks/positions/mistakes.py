@@ -46,8 +46,8 @@ ROOT = Misconception(
 GROWING = Misconception(
     "growing",
     "the frequencies grow from pair to pair where they should fall",
-    "The first hand is the fastest. Look at the sign of the exponent: 10000^(2i/D) is what the "
-    "position is divided by; a frequency is 1 over it, and the position is multiplied by that.",
+    "The first hand is the fastest. 10000^(2i/D) is what the position is divided by; a frequency "
+    "is 1 over it, and the position is multiplied by that.",
     (change(RATES, f"({RATES} ** -1)"),),
 )
 ROUNDS = Misconception(

@@ -385,8 +385,8 @@ ADDITIVE = (
     Misconception(
         "no-tanh",
         "the tanh is missing, or stands around the scores",
-        "Without it the query adds the same number to all scores of a sequence, and the weights "
-        "would not depend on it. The tanh is taken of the sum, before the vector.",
+        "The tanh is taken of the sum, before the vector. Without it there the query would add the "
+        "same number to all scores of a sequence, and the weights would not depend on it.",
         (
             change(SCORES, "(asked + compared) @ vector"),
             change(SCORES, "torch.tanh((asked + compared) @ vector)"),
@@ -765,10 +765,14 @@ SPAN = (
         "what comes back after a gap is not seen",
         "A model may forget for some tokens and remember again. The last place counts, not the "
         "place before the first gap.",
-        (
-            change(CHOICE, "int(kept.long().cumprod(dim=0).sum()) - 1"),
-            change(CHOICE, "int(kept.long().cumprod(dim=0).sum())"),
-        ),
+        (change(CHOICE, "int(kept.long().cumprod(dim=0).sum()) - 1"),),
+    ),
+    Misconception(
+        "first-forgotten",
+        "the first place that is forgotten is named",
+        "Asked for is the last place that still keeps the share. It stands before the first one "
+        "that does not, and after a gap it is another place altogether.",
+        (change(CHOICE, "int(kept.long().cumprod(dim=0).sum())"),),
     ),
     Misconception(
         "places-counted",
