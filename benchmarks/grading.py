@@ -21,7 +21,8 @@ from transformer_ref.checks.registry import all_tasks
 ROOT = Path(__file__).resolve().parent.parent
 SLUG = "attention"
 WHAT, AGAINST = "make grade in sandboxes", "nbgrader autograde, without one"
-WANTED = Asked(">=", 4.0)
+# A goal: half of the time is the start of the processes, and what nbgrader itself does.
+WANTED = Asked(">=", 4.0, goal=True)
 
 OURS = ("-m", "transformer_ref.checks.classroom", SLUG)
 THEIRS = ("-m", "nbgrader", "autograde", SLUG, "--force", "--config=as_nbgrader_does.py")
@@ -113,15 +114,14 @@ def for_more_students(
     if why and make is None:
         return [not_measured("grading-growth", "cpu", what, against, why, asked)]
     seconds = {}
-    with tempfile.TemporaryDirectory(prefix="grading-") as name:
-        folder = Path(name).resolve()
-        (make or make_course)(folder, 1)
-        first = folder / "course" / "submitted" / "student-00"
-        for size in sizes:
-            for number in range(1, size):
-                if first.exists():
-                    place = first.with_name(f"student-{number:02}")
-                    shutil.copytree(first, place, dirs_exist_ok=True)
+    for size in sizes:  # each in a course of its own: a gradebook has a roster after the first run
+        with tempfile.TemporaryDirectory(prefix="grading-") as name:
+            folder = Path(name).resolve()
+            (make or make_course)(folder, 1)
+            first = folder / "course" / "submitted" / "student-00"
+            if first.exists():
+                for number in range(1, size):
+                    shutil.copytree(first, first.with_name(f"student-{number:02}"))
             start = time.perf_counter()
             run(folder, command)
             seconds[size] = time.perf_counter() - start
