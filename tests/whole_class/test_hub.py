@@ -12,7 +12,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.notebooks.classes import start
+from tests.notebooks.classes import start, wait_until
 from tests.notebooks.courses import Course, environment, new_course
 from tests.notebooks.test_round_trip import SLUG, solved
 from tools import cluster
@@ -71,6 +70,7 @@ class Hub:
     url: str
     course: Course
     folder: Path
+    process: subprocess.Popen[bytes]
 
     def ask(self, method: str, path: str, **form: str) -> Any:
         """Ask the hub, or a student's server behind it; return what it says."""
@@ -91,10 +91,20 @@ class Hub:
     def wait_for_server(self) -> None:
         """Start the student's server and wait until it answers."""
         self.ask("POST", f"/hub/api/users/{STUDENT}/server")
-        until = time.monotonic() + START_SECONDS
-        while not self.ask("GET", f"/hub/api/users/{STUDENT}")["servers"].get("", {}).get("ready"):
-            assert time.monotonic() < until, (self.folder / "hub.log").read_text()
-            time.sleep(0.5)
+        about = f"/hub/api/users/{STUDENT}"
+        wait_until(
+            lambda: bool(self.ask("GET", about)["servers"].get("", {}).get("ready")),
+            self.process,
+            START_SECONDS,
+        )
+
+    def answers(self) -> bool:
+        """Say whether the hub itself answers."""
+        try:
+            self.ask("GET", "/hub/api/")
+        except (URLError, OSError):
+            return False
+        return True
 
 
 def free_ports(count: int) -> list[int]:
@@ -144,27 +154,20 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
             token=TOKEN,
         )
     )
-    found = Hub(f"http://127.0.0.1:{ports[0]}", course, tmp_path)
     with (tmp_path / "hub.log").open("w") as log:
         command = [sys.executable, "-m", "jupyterhub", "-f", "jupyterhub_config.py"]
         process = subprocess.Popen(
             command, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True
         )
         try:
-            until = time.monotonic() + START_SECONDS
-            while True:
-                try:
-                    found.ask("GET", "/hub/api/")
-                    break
-                except (URLError, OSError):
-                    assert process.poll() is None, (tmp_path / "hub.log").read_text()
-                    assert time.monotonic() < until, (tmp_path / "hub.log").read_text()
-                    time.sleep(0.5)
+            found = Hub(f"http://127.0.0.1:{ports[0]}", course, tmp_path, process)
+            wait_until(found.answers, process, START_SECONDS)
             found.wait_for_server()
             yield found
         finally:
             process.terminate()  # it ends the servers of its users, and the proxy
             process.wait(60)
+            print((tmp_path / "hub.log").read_text())  # shown where a test has failed
 
 
 def test_a_round_through_the_exchange(hub: Hub) -> None:

@@ -179,12 +179,9 @@ class Classroom:
             command = [sys.executable, "-m", "nbgrader", "autograde", self.slug, "--force"]
             command += [f"--CourseDirectory.submitted_directory={self.rebuilt}"]
             command += [f"--CourseDirectory.student_id_exclude={','.join(others)}"]
-            safe = not isinstance(self.sandbox, NoSandbox)
-            command += [
-                f"--GradeInSandbox.sandbox={self.sandbox.name}"
-                if safe
-                else "--GradeInSandbox.unsafe_no_sandbox=True"
-            ]
+            unsafe = isinstance(self.sandbox, NoSandbox)
+            option = "unsafe_no_sandbox=True" if unsafe else f"sandbox={self.sandbox.name}"
+            command += [f"--GradeInSandbox.{option}"]
             log = self.results / f"{self.slug}.log"
             with log.open("w", encoding="utf-8") as file:
                 subprocess.run(command, cwd=self.course.root, stdout=file, stderr=file, check=False)

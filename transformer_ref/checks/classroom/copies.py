@@ -14,7 +14,6 @@ import gc
 import os
 import socket
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -37,8 +36,7 @@ def serve() -> None:
     """
     judge = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-    load_for_meta()
-    import_module("torch._dynamo")  # an answer that makes an optimizer would load it, for a second
+    load_for_meta()  # with torch's compiler, which the first optimizer of an answer would load
     gc.freeze()  # or the first collection in a copy would touch, and so double, all memory
     while True:
         said, pipes, _, _ = socket.recv_fds(judge, 16, 2)

@@ -70,12 +70,14 @@ class Sandbox(ABC):
     program: ClassVar[str] = ""
 
     def require(self) -> None:
-        """Try it.
+        """Try it, if it is a program.
 
         Raises:
             SandboxError: if it is not here, or does not work; the message says what to do.
         """
-        if self.program and shutil.which(self.program) is None:
+        if not self.program:
+            return
+        if shutil.which(self.program) is None:
             raise SandboxError(
                 f"{self.name}, in which student code runs, is not here. {WHAT_TO_DO}"
             )
