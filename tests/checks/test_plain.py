@@ -48,6 +48,27 @@ def test_plain_data_comes_back_as_it_was(value):
     assert same(wire_format.copied(value), value, EXACT)
 
 
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array(2.5, dtype="float32"),
+        np.zeros((0, 3)),
+        np.arange(6).reshape(2, 3).T,
+        np.array([True, False]),
+        np.arange(4, dtype=">i2"),
+        np.array([1 + 2j]),
+    ],
+    ids=["scalar", "empty", "columns first", "bool", "big end first", "complex"],
+)
+def test_an_array_comes_back_as_it_was_and_can_be_written_to(array):
+    _, again = wire_format.decode(wire_format.encode(["x", array]))
+    np.testing.assert_array_equal(again, array)
+    assert again.dtype == array.dtype
+    assert again.shape == array.shape
+    assert again.flags.writeable
+    assert again.flags.aligned
+
+
 def test_arrays_come_back_inside_of_anything():
     again = wire_format.decode(
         wire_format.encode({("a", 1): (np.arange(3), [np.eye(2, dtype="float32")])})
@@ -63,12 +84,14 @@ def test_arrays_come_back_inside_of_anything():
     [
         b"",
         b"garbage",
-        b"\x00" * 7 + b"\x02{}\x93NUMPY",
-        (17).to_bytes(8, "big") + b'{"__array__": 3} ',
-        (27).to_bytes(8, "big") + b'{"__dict__": [[[1, 2], 3]]}',
-        (200_000).to_bytes(8, "big") + b"[" * 100_000 + b"]" * 100_000,
+        wire_format.encode(np.arange(3))[:-1],
+        wire_format.encode(np.arange(3)) + b" ",
+        (22).to_bytes(8, "big") + b'[[], {"__array__": 3}]',
+        (33).to_bytes(8, "big") + b'[[], {"__dict__": [[[1, 2], 3]]}]',
+        (200_006).to_bytes(8, "big") + b"[[], " + b"[" * 100_000 + b"]" * 100_001,
+        (20).to_bytes(8, "big") + b'[[["<i8", [-2]]], 1]',
     ],
-    ids=["empty", "garbage", "cut", "no such array", "list as a key", "deep"],
+    ids=["empty", "garbage", "cut", "more", "no such array", "list as a key", "deep", "negative"],
 )
 def test_damaged_bytes_are_a_value_error(data):
     with pytest.raises(ValueError, match="not what encode"):
@@ -78,8 +101,17 @@ def test_damaged_bytes_are_a_value_error(data):
 def test_no_object_crosses_the_border():
     with pytest.raises(TypeError):
         wire_format.encode({"value": object()})
-    with pytest.raises(ValueError, match="Object arrays"):
+    with pytest.raises(TypeError, match="must hold numbers"):
         wire_format.encode(np.array([object()]))
+
+
+@pytest.mark.parametrize("kind", ["|O", "|V8", "<U1", "i4,i4", "no such"])
+def test_no_array_of_something_else_than_numbers_is_read(kind):
+    written = wire_format.encode(np.arange(3))
+    forged = written.replace(b'"<i8"', f'"{kind}"'.encode())
+    forged = (len(forged) - 32).to_bytes(8, "big") + forged[8:]  # 24 bytes of numbers, 8 of this
+    with pytest.raises(ValueError, match="not what encode"):
+        wire_format.decode(forged)
 
 
 # --- copies ----------------------------------------------------------------------------------
