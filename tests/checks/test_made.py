@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -109,7 +108,7 @@ NEXT = FunctionTask(
 def judged(task, answer):
     """Grade without another process, but with the bytes that would pass between the two."""
     exam = Exam(task, task.cases(np.random.default_rng(0)))
-    packed = wire_format.encode([asdict(case) for case in exam.cases])
+    packed = wire_format.encode([vars(case) for case in exam.cases])
     cases = [Case(**each) for each in wire_format.decode(packed)]
     frames = [wire_format.encode(each.as_plain()) for each in run_cases(task, answer, cases)]
     outcomes = [Outcome(**wire_format.decode(frame)) for frame in frames]

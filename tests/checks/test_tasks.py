@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_the_cases_are_many_named_apart_and_plain(task):
     assert len(set(names)) == len(names) >= 12
     assert [case for case in exam.cases if case.same_as in names]
     for case in exam.cases:
-        again = Case(**wire_format.decode(wire_format.encode(asdict(case))))
+        again = Case(**wire_format.decode(wire_format.encode(vars(case))))
         assert again.name == case.name
         assert again.arguments.keys() == case.arguments.keys()
         for name, value in case.arguments.items():

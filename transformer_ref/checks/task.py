@@ -9,7 +9,7 @@ CONTRIBUTING.md has the steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ class Outcome:
 
     def as_plain(self) -> dict[str, Any]:
         """Return the outcome as a dictionary, for the wire format."""
-        return asdict(self)
+        return dict(vars(self))
 
     def is_well_formed(self) -> bool:
         """Say whether the fields hold what they should: the sender may have been an answer."""

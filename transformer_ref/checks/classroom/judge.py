@@ -207,7 +207,7 @@ class StudentProcess:
 
     def _watch(self, process: Process) -> None:
         """End the process when all that it has started uses too much together."""
-        while not process.has_ended(LOOK_SECONDS):
+        while not self._too_much:
             used, count = _used_by(process.pid)
             self.peak_bytes = max(self.peak_bytes, used)
             if count > SUBMISSION_PROCESSES:
@@ -217,9 +217,9 @@ class StudentProcess:
             elif used > SUBMISSION_MEMORY_BYTES:
                 gigabytes = SUBMISSION_MEMORY_BYTES >> 30
                 self._too_much = f"It was ended, as it used more than {gigabytes} GiB of memory."
-            if self._too_much:
-                process.kill()
+            elif process.has_ended(LOOK_SECONDS):
                 return
+        process.kill()
 
 
 @dataclass(frozen=True)
@@ -238,10 +238,9 @@ class StudentsAnswer(AnswerElsewhere):
         except (ProcessEndedError, ValueError) as error:
             return str(error).removesuffix(".")
 
-    def run(self, task: str, cases: bytes, seconds: float, with_meta: bool) -> Ended:
+    def run(self, task: str, cases: bytes, seconds: float) -> Ended:
         """Run it on cases, in a copy of the student's process."""
-        request: dict[str, Any] = {"kind": "answer", "task": task, "name": self.name}
-        request |= {"seconds": seconds, "with_meta": with_meta}
+        request = {"kind": "answer", "task": task, "name": self.name, "seconds": seconds}
         try:
             how, *frames = self.process.ask(request, cases, 10.0 + copy_seconds(seconds))
         except ProcessEndedError as error:

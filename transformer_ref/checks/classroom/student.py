@@ -28,7 +28,7 @@ from transformer_ref.checks.engine.child_process import Send, load_for_meta, run
 from transformer_ref.checks.engine.frames import read_frame, write_frame
 from transformer_ref.checks.engine.isolation import work_in_child
 from transformer_ref.checks.engine.limits import SUBMISSION_PRINTED
-from transformer_ref.checks.registry import find_task
+from transformer_ref.checks.registry import all_tasks, find_task
 
 
 class StoppedError(BaseException):
@@ -42,8 +42,7 @@ def serve() -> None:
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
     without_input()
-    shell = _make_shell()
-    without_display()
+    shell = prepare()
     write_frame(replies, wire_format.encode("ready"))
     while True:
         try:
@@ -62,14 +61,21 @@ def serve() -> None:
             write_frame(replies, frame)
 
 
-def _make_shell() -> InteractiveShell:
-    """Make what executes cells as a notebook does, with its magics, and keeps no history."""
+def prepare() -> InteractiveShell:
+    """Load and make all that needs no submission: in a copy of what called it that is all there.
+
+    Returns:
+        what executes cells as a notebook does, with its magics, and keeps no history.
+    """
+    load_for_meta()  # with torch's compiler, which the first optimizer of an answer would load
+    all_tasks()
     settings = Config()
     settings.HistoryManager.enabled = False
     settings.InteractiveShell.colors = "nocolor"
     shell = InteractiveShell.instance(config=settings)
     shell.showtraceback = lambda *_, **__: None  # type: ignore[method-assign]  # told in a line
     sys.modules["__main__"] = shell.user_module
+    without_display()
     return shell
 
 
@@ -101,15 +107,13 @@ def _problem(shell: InteractiveShell, task: str, name: str) -> bytes:
 
 
 def _answer(
-    shell: InteractiveShell, cases: bytes, task: str, name: str, seconds: float, with_meta: bool
+    shell: InteractiveShell, cases: bytes, task: str, name: str, seconds: float
 ) -> list[bytes]:
     """Put cases to what stands under a name, in a copy of this process."""
 
     def work(send: Send) -> None:
         work_in_child(task, lambda: shell.user_ns.get(name), cases, send)
 
-    if with_meta:
-        load_for_meta()
     ended = run_forked(work, seconds)
     how: dict[str, Any] = {"how": ended.how, "number_of_frames": len(ended.frames)}
     return [wire_format.encode(how), *ended.frames]

@@ -10,7 +10,6 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -42,8 +41,8 @@ class AnswerElsewhere(ABC):
         """Say why what stands under the name is no answer to a task, or ""."""
 
     @abstractmethod
-    def run(self, task: str, cases: bytes, seconds: float, with_meta: bool) -> Ended:
-        """Run it where it is; the arguments are those of :meth:`Worker.run`."""
+    def run(self, task: str, cases: bytes, seconds: float) -> Ended:
+        """Run it where it is, on encoded cases, with so many seconds for all of them."""
 
 
 def run_answer(
@@ -81,11 +80,11 @@ def _run(task: Task, answer: Any, cases: list[Case], seconds: float) -> Ended:
     def work(send: Send) -> None:
         work_in_child(task.key, lambda: answer, packed, send)
 
-    packed = wire_format.encode([asdict(case) for case in cases])
-    with_meta = any("meta" in (case.device, case.arguments.get("device")) for case in cases)
+    on_cpu = [case for case in cases if case.device != "cuda"]
     if isinstance(answer, AnswerElsewhere):
-        on_cpu = wire_format.encode([asdict(case) for case in cases if case.device != "cuda"])
-        return answer.run(task.key, on_cpu, seconds, with_meta)
+        return answer.run(task.key, _packed(on_cpu), seconds)
+    packed = _packed(cases)
+    with_meta = any("meta" in (case.device, case.arguments.get("device")) for case in cases)
     if with_meta:
         load_for_meta()
     can_fork = sys.platform == "linux" and not torch.cuda.is_available()
@@ -98,11 +97,15 @@ def _run(task: Task, answer: Any, cases: list[Case], seconds: float) -> Ended:
     except WorkerError as error:
         said = str(error)
     if not can_fork:  # nor was it tried: better than nothing
-        packed = wire_format.encode([asdict(case) for case in cases if case.device != "cuda"])
+        packed = _packed(on_cpu)
         ended = run_forked(work, seconds)
         if ended.how != "not ready":
             return ended
     return Ended([], f"it cannot be run: a copy of this process does not compute, and {said}")
+
+
+def _packed(cases: list[Case]) -> bytes:
+    return wire_format.encode([vars(case) for case in cases])
 
 
 def work_in_child(task: str, unpack: Callable[[], Any], cases: bytes, send: Send) -> None:
