@@ -1,7 +1,7 @@
 """Grade a class: ``python -m transformer_ref.checks.classroom attention``.
 
 Everybody's work is rebuilt from the release, executed in sandboxes on all cores or on a cluster,
-and kept in a file of its own; then nbgrader, alone, writes the gradebook.
+and kept in a file of its own; nbgrader writes the gradebook, in this process alone.
 A run that was stopped goes on where it was: what has a result, and what nbgrader has, stays.
 """
 
@@ -9,26 +9,30 @@ from __future__ import annotations
 
 import argparse
 import csv
+import ctypes
+import glob
 import io
 import multiprocessing
 import os
-import subprocess
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.apps.api import NbGraderAPI
 from nbgrader.apps.baseapp import NbGrader
 from nbgrader.coursedir import CourseDirectory
 from tqdm import tqdm
 
-from transformer_ref.checks.classroom.judge import Graded
+from transformer_ref.checks.classroom.judge import Cell, Graded
 from transformer_ref.checks.classroom.results import (
     keep_result,
     key_of,
@@ -37,10 +41,12 @@ from transformer_ref.checks.classroom.results import (
 )
 from transformer_ref.checks.classroom.sandbox import (
     SANDBOXES,
+    Bubblewrap,
     NoSandbox,
     Sandbox,
     SandboxError,
     find_sandbox,
+    warm_process,
 )
 from transformer_ref.checks.classroom.submission import (
     Submission,
@@ -50,6 +56,8 @@ from transformer_ref.checks.classroom.submission import (
     write_submission,
 )
 from transformer_ref.files import write_text
+
+PARENT_DEATH_SIGNAL = 1  # Linux's number, from prctl.h
 
 
 @dataclass
@@ -88,13 +96,19 @@ class Classroom:
     Attributes:
         slug: the assignment, and the name of its notebook.
         sandbox: where student code is executed.
-        course: nbgrader's folders.
+        app: nbgrader, with the settings of the course.
+        strangers: who handed in and is not in the roster.
     """
 
     slug: str
     sandbox: Sandbox
-    course: CourseDirectory
+    app: NbGrader
     strangers: list[str] = field(default_factory=list)
+
+    @cached_property
+    def course(self) -> CourseDirectory:
+        """The folders of the course, as nbgrader names them."""
+        return CourseDirectory(parent=self.app)
 
     @property
     def results(self) -> Path:
@@ -139,10 +153,16 @@ class Classroom:
                 cell.source = sources.get(marks.get("grade_id"), cell.source)
         return notebook
 
-    def grade(self, rows: Sequence[Row], pool: Executor) -> None:
-        """Make the results that are not there yet, in several processes."""
-        waiting: dict[Future[dict[str, Any]], list[Row]] = {}
-        started: dict[str, Future[dict[str, Any]]] = {}
+    def grade(self, rows: Sequence[Row], jobs: int, scheduler: str = "") -> None:
+        """Make the results that are not there yet, in several processes; write each as it comes.
+
+        Args:
+            rows: the class.
+            jobs: how many processes.
+            scheduler: see :func:`open_pool`.
+        """
+        waiting: dict[str, list[Row]] = {}
+        work: dict[str, tuple[list[Cell], dict[str, bytes]]] = {}
         for row in rows:
             place = self.rebuilt / row.student / self.slug
             write_submission(row.submission, self.slug, row.folder, place)
@@ -150,12 +170,19 @@ class Classroom:
             row.key = key_of(cells, files, self.sandbox)
             row.graded = load_result(self.results, row.key)
             if row.graded is None:  # two with the same work share a result
-                if row.key not in started:
-                    job = pool.submit(make_result_of, row.key, cells, files, self.sandbox)
-                    started[row.key] = job
-                waiting.setdefault(started[row.key], []).append(row)
-        for job in tqdm(as_completed(waiting), total=len(waiting), unit="result"):
-            self._keep(job, waiting[job])
+                waiting.setdefault(row.key, []).append(row)
+                work[row.key] = (cells, files)
+        if waiting and not scheduler and isinstance(self.sandbox, Bubblewrap):
+            warm_process().start()  # once, for all processes of the pool
+        with open_pool(jobs, scheduler) as pool:
+            started = {
+                pool.submit(make_result_of, key, *work[key], self.sandbox): key for key in waiting
+            }
+            for row in rows:
+                self._write(row)
+            for job in tqdm(as_completed(started), total=len(started), unit="result"):
+                self._keep(job, waiting[started[job]])
+        self._read_points(rows)
 
     def _keep(self, job: Future[dict[str, Any]], rows: Sequence[Row]) -> None:
         try:
@@ -167,37 +194,42 @@ class Classroom:
         keep_result(self.results, rows[0].key, graded)
         for row in rows:
             row.graded = graded
+            self._write(row)
 
-    def write(self, rows: Sequence[Row]) -> None:
-        """Let nbgrader write the gradebook, for those whose result it does not have."""
-        with Gradebook(self.course.db_url, self.course.course_id) as gradebook:
-            ready = [row for row in rows if row.graded is not None]
-            new = [row for row in ready if not self._is_written(gradebook, row)]
-        if new:
-            others = [row.student for row in rows if row not in new]
-            others += self.strangers
-            command = [sys.executable, "-m", "nbgrader", "autograde", self.slug, "--force"]
-            command += [f"--CourseDirectory.submitted_directory={self.rebuilt}"]
-            command += [f"--CourseDirectory.student_id_exclude={','.join(others)}"]
-            unsafe = isinstance(self.sandbox, NoSandbox)
-            option = "unsafe_no_sandbox=True" if unsafe else f"sandbox={self.sandbox.name}"
-            command += [f"--GradeInSandbox.{option}"]
-            log = self.results / f"{self.slug}.log"
-            with log.open("w", encoding="utf-8") as file:
-                subprocess.run(command, cwd=self.course.root, stdout=file, stderr=file, check=False)
+    def _write(self, row: Row) -> None:
+        """Let nbgrader write a result into the gradebook, where that does not have it yet."""
+        if row.graded is None or self._is_written(row):
+            return
+        said = self._nbgrader.autograde(self.slug, glob.escape(row.student))
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(f"{row.student}\n{said.get('log', '')}{said.get('error', '')}\n")
+        if said["success"]:
+            write_text(self._mark(row), row.key)
+
+    @cached_property
+    def _nbgrader(self) -> NbGraderAPI:
+        """The commands of nbgrader, which find the rebuilt submissions where others lie."""
+        unsafe = isinstance(self.sandbox, NoSandbox)
+        option = {"unsafe_no_sandbox": True} if unsafe else {"sandbox": self.sandbox.name}
+        self.app.config.GradeInSandbox.update(option)
+        course = CourseDirectory(parent=self.app, submitted_directory=str(self.rebuilt))
+        return NbGraderAPI(course, parent=self.app)
+
+    @cached_property
+    def _log(self) -> Path:
+        path = self.results / f"{self.slug}.log"
+        write_text(path, "")
+        return path
+
+    def _read_points(self, rows: Sequence[Row]) -> None:
         with Gradebook(self.course.db_url, self.course.course_id) as gradebook:
             for row in rows:
-                self._read_points(gradebook, row, new)
-
-    def _read_points(self, gradebook: Gradebook, row: Row, new: Sequence[Row]) -> None:
-        # nbgrader takes away what it could not finish; an earlier score may still stand.
-        if row.graded is None or not self._autograded(row).exists():
-            row.problem = row.problem or f"nbgrader did not grade it; see {self.slug}.log."
-            return
-        found = gradebook.find_submission(self.slug, row.student)
-        row.points = (float(found.score or 0.0), float(found.max_score or 0.0))
-        if row in new:
-            write_text(self._mark(row), row.key)
+                # nbgrader takes away what it could not finish; an earlier score may still stand.
+                if row.graded is None or not self._autograded(row).exists():
+                    row.problem = row.problem or f"nbgrader did not grade it; see {self._log.name}."
+                    continue
+                found = gradebook.find_submission(self.slug, row.student)
+                row.points = (float(found.score or 0.0), float(found.max_score or 0.0))
 
     def _autograded(self, row: Row) -> Path:
         return Path(self.course.root, self.course.autograded_directory, row.student, self.slug)
@@ -205,15 +237,16 @@ class Classroom:
     def _mark(self, row: Row) -> Path:
         return self.rebuilt / row.student / f"{self.slug}.written"
 
-    def _is_written(self, gradebook: Gradebook, row: Row) -> bool:
-        try:
-            gradebook.find_submission(self.slug, row.student)
-        except MissingEntry:  # perhaps it is another gradebook than last time
-            return False
+    def _is_written(self, row: Row) -> bool:
         mark = self._mark(row)
-        return (
-            mark.exists() and mark.read_text("utf-8") == row.key and self._autograded(row).exists()
-        )
+        if not mark.exists() or mark.read_text("utf-8") != row.key:
+            return False
+        with Gradebook(self.course.db_url, self.course.course_id) as gradebook:
+            try:
+                gradebook.find_submission(self.slug, row.student)
+            except MissingEntry:  # perhaps it is another gradebook than last time
+                return False
+        return self._autograded(row).exists()
 
 
 @contextmanager
@@ -231,8 +264,10 @@ def open_pool(jobs: int, scheduler: str = "") -> Iterator[Executor]:
         SystemExit: if Dask is not installed, or no scheduler answers.
     """
     if not scheduler:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        # A fork has all that this process has loaded, and no submission has run in either.
+        how = "fork" if sys.platform == "linux" else "spawn"
+        context = multiprocessing.get_context(how)
+        with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
             yield pool
         return
     try:
@@ -250,6 +285,12 @@ def open_pool(jobs: int, scheduler: str = "") -> Iterator[Executor]:
     with client, client.get_executor(pure=False) as pool:
         print(f"{len(client.nthreads())} workers at {scheduler}", file=sys.stderr)
         yield pool
+
+
+def _end_with_parent() -> None:
+    """Let Linux end this process when that which started it has ended, however it did."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -307,11 +348,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.exit(2, f"{error}\n")
     app = NbGrader()
     app.initialize([])
-    classroom = Classroom(options.assignment, sandbox, CourseDirectory(parent=app))
+    classroom = Classroom(options.assignment, sandbox, app)
     rows = classroom.rows()
-    with open_pool(max(1, options.jobs), options.scheduler) as pool:
-        classroom.grade(rows, pool)
-    classroom.write(rows)
+    classroom.grade(rows, max(1, options.jobs), options.scheduler)
     write_text(classroom.results / f"{options.assignment}.csv", table_as_csv(rows))
     print(table(rows))
     for name in classroom.strangers:

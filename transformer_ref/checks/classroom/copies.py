@@ -31,8 +31,8 @@ HIGHEST_DESCRIPTOR = 1 << 20
 def serve() -> None:
     """Make a copy for each pair of pipes that arrives on standard input, until the judge is gone.
 
-    The answer is a descriptor of the first process of the copy's namespace, or none at all where
-    the system does not allow a sandbox in a sandbox.
+    With the pipes comes a socket for the answer, which is a descriptor of the first process of the
+    copy's namespace, or none at all where the system does not allow a sandbox in a sandbox.
     """
     judge = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
@@ -40,14 +40,16 @@ def serve() -> None:
     _take_huge_pages()
     gc.freeze()  # or the first collection in a copy would touch, and so double, all memory
     while True:
-        said, pipes, _, _ = socket.recv_fds(judge, 16, 2)
+        said, descriptors, _, _ = socket.recv_fds(judge, 16, 3)
         if not said:
             return
-        helper = os.fork()
-        if helper == 0:
-            _copy(judge, *pipes)
-        if os.waitpid(helper, 0)[1]:
-            judge.send(b"no copy")
+        *pipes, answer = descriptors
+        with socket.socket(fileno=answer) as asking:
+            helper = os.fork()
+            if helper == 0:
+                _copy(asking, *pipes)
+            if os.waitpid(helper, 0)[1]:
+                asking.send(b"no copy")
         for pipe in pipes:
             os.close(pipe)
 
@@ -68,7 +70,7 @@ def _take_huge_pages() -> None:
                 _call("madvise", ctypes.c_void_p(page), ctypes.c_size_t(HUGE_PAGE_BYTES), COLLAPSE)
 
 
-def _copy(judge: socket.socket, requests: int, replies: int) -> NoReturn:
+def _copy(asking: socket.socket, requests: int, replies: int) -> NoReturn:
     """Be what goes into new namespaces and starts the copy there; does not return."""
     status = 1
     try:
@@ -76,7 +78,7 @@ def _copy(judge: socket.socket, requests: int, replies: int) -> NoReturn:
         first = os.fork()
         if first == 0:
             _be_first(requests, replies)
-        socket.send_fds(judge, [b"copy"], [os.pidfd_open(first)])
+        socket.send_fds(asking, [b"copy"], [os.pidfd_open(first)])
         status = 0
     finally:
         os._exit(status)

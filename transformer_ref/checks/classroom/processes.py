@@ -142,7 +142,8 @@ class Copy(Process):
 class WarmProcess:
     """A process in a sandbox that has everything loaded, and is copied for each submission.
 
-    It starts with the first copy, and again when it was killed, and ends with this process.
+    It starts with the first copy, and again when it was killed, and ends with the process that
+    started it; whose forks share it.
     """
 
     def __init__(self, command: Callable[[list[str]], list[str]]) -> None:
@@ -175,29 +176,10 @@ class WarmProcess:
             self._process.wait()
         self._process = self._socket = None
 
-    def _ask_for_copy(self) -> Copy | None:
-        judge = self._started()
-        (to_read, requests), (replies, to_write) = os.pipe(), os.pipe()
-        first: list[int] = []
-        try:
-            socket.send_fds(judge, [b"copy"], [to_read, to_write])
-            said, first, _, _ = socket.recv_fds(judge, 16, 1)
-            if not said:
-                raise ConnectionError("the warm process has ended")
-        finally:
-            unused = [] if first else [requests, replies]
-            for pipe in (to_read, to_write, *unused):
-                os.close(pipe)
-        if first:
-            return Copy(first[0], requests, replies)
-        self._can_be_copied = False
-        self.stop()
-        return None
-
-    def _started(self) -> socket.socket:
+    def start(self) -> socket.socket:
+        """Start it, if it does not run, without waiting until it is ready; return its socket."""
         if self._socket is None:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            ours.settimeout(WORKER_START_SECONDS)
             with theirs:
                 self._process = subprocess.Popen(
                     self._command(["-m", f"{MODULES}.copies"]),
@@ -209,3 +191,26 @@ class WarmProcess:
             self._socket = ours
             atexit.register(self.stop)
         return self._socket
+
+    def _ask_for_copy(self) -> Copy | None:
+        # A socket for each answer: several processes may ask.
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.settimeout(WORKER_START_SECONDS)
+        (to_read, requests), (replies, to_write) = os.pipe(), os.pipe()
+        first: list[int] = []
+        try:
+            with ours:
+                with theirs:
+                    socket.send_fds(self.start(), [b"copy"], [to_read, to_write, theirs.fileno()])
+                said, first, _, _ = socket.recv_fds(ours, 16, 1)
+            if not said:
+                raise ConnectionError("the warm process has ended")
+        finally:
+            unused = [] if first else [requests, replies]
+            for pipe in (to_read, to_write, *unused):
+                os.close(pipe)
+        if first:
+            return Copy(first[0], requests, replies)
+        self._can_be_copied = False
+        self.stop()
+        return None

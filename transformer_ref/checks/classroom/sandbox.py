@@ -166,7 +166,7 @@ class NoSandbox(Sandbox):
 
 @cache
 def warm_process() -> WarmProcess:
-    """Return what is copied for each submission that this process grades."""
+    """Return what is copied for each submission that this process and its forks grade."""
     return WarmProcess(Bubblewrap().command)
 
 
