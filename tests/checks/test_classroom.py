@@ -72,6 +72,14 @@ def test_right_and_wrong_answers_are_told_apart(tmp_path: Path) -> None:
     assert Graded.from_plain(graded.as_plain()) == graded
 
 
+def test_a_check_asks_what_stands_under_the_name_by_then(tmp_path: Path) -> None:
+    worse = Cell(WRONG.replace("split_heads(x, num_heads)", "merge_heads(x)"))
+    cells = [Cell(RIGHT), CHECKS[1], CHECKS[1], worse, CHECKS[1], Cell(RIGHT), CHECKS[1]]
+    graded = grade_notebook(cells, tmp_path, find_sandbox())
+    values = [float(cell.value) for cell in graded.cells if cell.value]
+    assert values == [1.0, 1.0, 0.0, 1.0]
+
+
 # What would have helped where student code and checks shared a process.
 TRICKS = {
     "a check of one's own": "check = _course_check = lambda *_, **__: 1.0",

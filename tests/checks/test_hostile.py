@@ -686,3 +686,45 @@ def test_descriptors_above_1023():
         for each in held:
             os.close(each)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_child_is_asked_again_and_ended_once():
+    heard = []
+
+    def work(question, send):
+        heard.append(question)
+        send(b"|".join(heard))
+
+    long = b"b" * 200_000  # more than a pipe holds
+    first, child = child_process.ask_forked(work, b"a", 5.0)
+    second, again = child_process.ask_forked(work, long, 5.0, child)
+    assert [first.frames, second.frames] == [[b"a"], [b"a|" + long]]
+    assert again is child
+    assert child.end() is not None
+    assert child.end() is None
+
+
+def test_each_question_to_a_child_has_its_own_time():
+    def work(question, send):
+        until = time.process_time() + 0.6
+        while time.process_time() < until:
+            pass
+        time.sleep(0.7)  # by the clock the time is up: what counts is the processor's
+
+    child = None
+    for _ in range(3):
+        ended, child = child_process.ask_forked(work, b"", 1.0, child)
+        assert ended.how == "done"
+    child.end()
+
+
+def test_a_child_that_has_ended_between_two_questions_is_told():
+    def work(question, send):
+        threading.Timer(0.1, os._exit, [3]).start()
+
+    ended, child = child_process.ask_forked(work, b"", 5.0)
+    assert ended.how == "done"
+    time.sleep(0.5)
+    ended, child = child_process.ask_forked(work, b"", 5.0, child)
+    assert ended.how == "it ended its process with exit status 3"
+    assert child is None

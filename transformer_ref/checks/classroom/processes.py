@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
-from transformer_ref.checks.engine.child_process import wait_for
+from transformer_ref.checks.engine.frames import wait_for
 from transformer_ref.checks.engine.limits import WORKER_START_SECONDS
 
 MODULES = "transformer_ref.checks.classroom"

@@ -24,7 +24,12 @@ from transformer_ref.checks.engine.asking import (
     without_display,
     without_input,
 )
-from transformer_ref.checks.engine.child_process import Send, load_for_meta, run_forked
+from transformer_ref.checks.engine.child_process import (
+    Child,
+    Send,
+    ask_forked,
+    load_for_meta,
+)
 from transformer_ref.checks.engine.frames import read_frame, write_frame
 from transformer_ref.checks.engine.isolation import work_in_child
 from transformer_ref.checks.engine.limits import SUBMISSION_PRINTED
@@ -43,6 +48,7 @@ def serve() -> None:
         os.dup2(nowhere, stream)
     without_input()
     shell = prepare()
+    answers = Answers(shell)
     write_frame(replies, wire_format.encode("ready"))
     while True:
         try:
@@ -52,11 +58,12 @@ def serve() -> None:
         except (OSError, ValueError):
             return
         if kind == "cell":
+            answers.forget()
             frames = [_execute(shell, **request)]
         elif kind == "problem":
             frames = [_problem(shell, **request)]
         else:
-            frames = _answer(shell, cases, **request)
+            frames = answers.ask(cases, **request)
         for frame in frames:
             write_frame(replies, frame)
 
@@ -106,17 +113,36 @@ def _problem(shell: InteractiveShell, task: str, name: str) -> bytes:
     return wire_format.encode(why_no_answer(find_task(task), shell.user_ns.get(name)))
 
 
-def _answer(
-    shell: InteractiveShell, cases: bytes, task: str, name: str, seconds: float
-) -> list[bytes]:
-    """Put cases to what stands under a name, in a copy of this process."""
+class Answers:
+    """What runs answers in copies of this process.
 
-    def work(send: Send) -> None:
-        work_in_child(task, lambda: shell.user_ns.get(name), cases, send)
+    The last copy is kept for the next question to the same answer: a task is asked twice, once
+    with the cases that students know.
+    """
 
-    ended = run_forked(work, seconds)
-    how: dict[str, Any] = {"how": ended.how, "number_of_frames": len(ended.frames)}
-    return [wire_format.encode(how), *ended.frames]
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._child: Child | None = None
+        self._asked: tuple[str, str] | None = None
+
+    def ask(self, cases: bytes, task: str, name: str, seconds: float) -> list[bytes]:
+        """Put cases to what stands under a name."""
+        if self._asked != (task, name):
+            self.forget()
+
+        def work(cases: bytes, send: Send) -> None:
+            work_in_child(task, lambda: self._shell.user_ns.get(name), cases, send)
+
+        ended, self._child = ask_forked(work, cases, seconds, self._child)
+        self._asked = (task, name)
+        how: dict[str, Any] = {"how": ended.how, "number_of_frames": len(ended.frames)}
+        return [wire_format.encode(how), *ended.frames]
+
+    def forget(self) -> None:
+        """End the copy that is kept; what stands under the name may change now."""
+        if self._child is not None:
+            self._child.end()
+        self._child = None
 
 
 if __name__ == "__main__":

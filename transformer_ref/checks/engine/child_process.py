@@ -27,10 +27,11 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
+from transformer_ref.checks.engine.frames import read_frame, wait_for, write_frame
 from transformer_ref.checks.engine.limits import (
     CLOCK_FACTOR,
     LIBRARY_SECONDS,
@@ -75,6 +76,9 @@ def load_for_meta() -> None:
     torch.add(torch.ones(1, device="meta"), 1)
 
 
+Work = Callable[[bytes, Send], None]
+
+
 def run_forked(work: Callable[[Send], None], seconds: float) -> Ended:
     """Run `work` in a forked child.
 
@@ -94,53 +98,160 @@ def run_forked(work: Callable[[Send], None], seconds: float) -> Ended:
     Raises:
         OSError: if no process can be made.
     """
+    ended, child = ask_forked(lambda _, send: work(send), b"", seconds)
+    if child is not None:
+        child.end()
+    return ended
+
+
+def ask_forked(
+    work: Work, question: bytes, seconds: float, child: Child | None = None
+) -> tuple[Ended, Child | None]:
+    """Ask a forked child, which may be one that has answered before.
+
+    Args:
+        work: called in a new child with the question and a function that sends bytes back.
+        question: bytes.
+        seconds: see :func:`run_forked`.
+        child: one that is asked with the same work; None makes a new one.
+
+    Returns:
+        what was sent and how it ended; and the child, if it has done its work and waits.
+
+    Raises:
+        OSError: if no process can be made.
+    """
     ended = Ended()
     for patience in READY_SECONDS:
-        ended = _run_once(work, patience, seconds)
+        child = child or Child(work)
+        ended = child.ask(question, patience, seconds)
+        if ended.how == "done":
+            return ended, child
+        child.end()
+        child = None
         if ended.how != "not ready":
             break
-    return ended
+    return ended, None
 
 
-def _run_once(work: Callable[[Send], None], patience: float, seconds: float) -> Ended:
-    """Run `work` in one child, which has so many seconds to be ready, and then to be done."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        # Python 3.12 warns of threads in the parent; the child's proof is the answer to that.
-        warnings.simplefilter("ignore")
-        child = os.fork()
-    if child == 0:
-        _child(work, reading, writing)
-    os.close(writing)
-    ended_by_itself = False
-    try:
-        ended = _collect(child, reading, patience, seconds)
-        ended_by_itself = ended.how == _CLOSED and _ends(child)
-    finally:
-        os.close(reading)
-        status = _end(child)
-    if ended_by_itself and status is not None:
-        ended.how = _last_words(status)
-    return ended
+class Child:
+    """A forked copy of this process, which answers questions until it is ended."""
+
+    def __init__(self, work: Work) -> None:
+        """Fork; `work` is called in the copy with each question, and what sends bytes back."""
+        questions, self._asking = os.pipe()
+        self._reading, writing = os.pipe()
+        with warnings.catch_warnings():
+            # Python 3.12 warns of threads in the parent; the child's proof is the answer to that.
+            warnings.simplefilter("ignore")
+            self._process = os.fork()
+        if self._process == 0:
+            os.close(self._asking)
+            os.close(self._reading)
+            _be_child(work, questions, writing)
+        os.close(questions)
+        os.close(writing)
+        os.set_blocking(self._asking, False)  # a write must not wait for ever
+        self._is_ready = False
+
+    def ask(self, question: bytes, patience: float, seconds: float) -> Ended:
+        """Put a question to the child, which has so many seconds to be ready, and to be done."""
+        ended = Ended()
+        used = _processor_seconds(self._process) if self._is_ready else 0.0
+        try:
+            write_frame(self._asking, question, time.monotonic() + patience)
+            self._collect(ended, patience, seconds, used)
+        except OSError:  # it does not read
+            ended.how = _CLOSED if self._is_ready else "not ready"
+        if ended.how == _CLOSED and _ends(self._process):
+            status = self.end()
+            ended.how = ended.how if status is None else _last_words(status)
+        return ended
+
+    def end(self) -> int | None:
+        """End the child and what it started, and leave no zombie; more than once does nothing.
+
+        Returns:
+            the status that the child ended with, by itself or now; None if the system reaps
+            children.
+        """
+        process, self._process = self._process, 0
+        if not process:
+            return None
+        os.close(self._asking)
+        os.close(self._reading)
+        for kill in (os.killpg, os.kill):
+            try:
+                kill(process, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                continue
+        try:
+            return os.waitpid(process, 0)[1]
+        except ChildProcessError:
+            return None
+
+    def _collect(self, ended: Ended, patience: float, seconds: float, used: float) -> None:
+        """Read frames until the child is done, closes its pipe, or its time is up."""
+        buffer = bytearray()
+        total = 0
+        start = time.monotonic()
+        allowed = _Allowance(seconds, deadline=start + patience, latest=start + patience)
+        if self._is_ready:
+            allowed = _Allowance.from_now(seconds)
+        while True:
+            left = allowed.deadline - time.monotonic()
+            if left <= 0 or not wait_for(self._reading, selectors.EVENT_READ, left):
+                # By the clock the time is up; what the processor did for others is given back.
+                spent = _processor_seconds(self._process) - used
+                unused = allowed.seconds - spent if self._is_ready else 0.0
+                if unused > 0 and time.monotonic() < allowed.latest:
+                    further = time.monotonic() + max(unused, MIN_WAIT_SECONDS)
+                    allowed.deadline = min(allowed.latest, further)
+                    continue
+                ended.how = "timeout" if self._is_ready else "not ready"
+                return
+            data = os.read(self._reading, 1 << 20)
+            if not data:
+                ended.how = _CLOSED if self._is_ready else "not ready"
+                return
+            total += len(data)
+            if total > OUTPUT_BYTES:
+                ended.how = "too much output"
+                return
+            buffer += data
+            for frame in _take_frames(buffer):
+                if not self._is_ready:
+                    self._is_ready = frame == _READY
+                    allowed = _Allowance.from_now(seconds)
+                elif frame == _LOADING:
+                    allowed.loads()
+                elif frame == _LOADED:
+                    allowed.has_loaded()
+                elif frame == _DONE:
+                    ended.how = "done"
+                    return
+                else:
+                    ended.frames.append(frame)
 
 
-def _child(work: Callable[[Send], None], reading: int, writing: int) -> None:
+def _be_child(work: Work, questions: int, writing: int) -> NoReturn:
     """Be the child: never returns."""
     status = 1
     try:
         os.setpgid(0, 0)
-        os.close(reading)
         _detach_streams()
         _prove_that_tensors_work()
         _limit_memory()
 
         def send(data: bytes) -> None:
-            _write_all(writing, len(data).to_bytes(8, "big") + data)
+            write_frame(writing, data)
 
         send(_READY)
         _tell_of_imports(send)
-        work(send)
-        send(_DONE)
+        while True:
+            work(read_frame(questions), send)
+            send(_DONE)
+    except OSError:  # nobody asks any more, or hears
         status = 0
     finally:
         # Nothing of the parent's may run here: no cleanup, no flush, no event loop.
@@ -220,28 +331,6 @@ def lift_memory_limit() -> None:
         return
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def wait_for(descriptor: int, event: int, seconds: float | None) -> bool:
-    """Wait until a descriptor can be read from or written to without a wait.
-
-    Args:
-        descriptor: any, also above 1,023, which `select.select` does not take.
-        event: `selectors.EVENT_READ` or `selectors.EVENT_WRITE`.
-        seconds: how long; None = for ever.
-
-    Returns:
-        False if the time is up.
-    """
-    with selectors.DefaultSelector() as selector:
-        selector.register(descriptor, event)
-        return bool(selector.select(seconds))
-
-
 @dataclass
 class _Allowance:
     """How long a child may take: the limits are further off while it loads modules.
@@ -259,6 +348,12 @@ class _Allowance:
     latest: float
     spare: float = field(default_factory=lambda: LIBRARY_SECONDS)
     since: float | None = None
+
+    @classmethod
+    def from_now(cls, seconds: float) -> _Allowance:
+        """Return what a child has that is ready."""
+        now = time.monotonic()
+        return cls(seconds, now + seconds, now + CLOCK_FACTOR * seconds)
 
     def move(self, by: float) -> None:
         """Put all limits off."""
@@ -278,50 +373,6 @@ class _Allowance:
             self.spare = max(0.0, self.spare - (time.monotonic() - self.since))
             self.since = None
             self.move(-self.spare)
-
-
-def _collect(child: int, reading: int, patience: float, seconds: float) -> Ended:
-    """Read frames until the child is done, closes its pipe, or its time is up."""
-    ended = Ended()
-    buffer = bytearray()
-    total = 0
-    ready = False
-    start = time.monotonic()
-    allowed = _Allowance(seconds, deadline=start + patience, latest=start + patience)
-    while True:
-        left = allowed.deadline - time.monotonic()
-        if left <= 0 or not wait_for(reading, selectors.EVENT_READ, left):
-            # By the clock the time is up; what the processor did for others is given back.
-            unused = allowed.seconds - _processor_seconds(child) if ready else 0.0
-            if unused > 0 and time.monotonic() < allowed.latest:
-                further = time.monotonic() + max(unused, MIN_WAIT_SECONDS)
-                allowed.deadline = min(allowed.latest, further)
-                continue
-            ended.how = "timeout" if ready else "not ready"
-            return ended
-        data = os.read(reading, 1 << 20)
-        if not data:
-            ended.how = _CLOSED if ready else "not ready"
-            return ended
-        total += len(data)
-        if total > OUTPUT_BYTES:
-            ended.how = "too much output"
-            return ended
-        buffer += data
-        for frame in _take_frames(buffer):
-            if not ready:
-                ready = frame == _READY
-                start = time.monotonic()
-                allowed = _Allowance(seconds, start + seconds, start + CLOCK_FACTOR * seconds)
-            elif frame == _LOADING:
-                allowed.loads()
-            elif frame == _LOADED:
-                allowed.has_loaded()
-            elif frame == _DONE:
-                ended.how = "done"
-                return ended
-            else:
-                ended.frames.append(frame)
 
 
 def _processor_seconds(process: int) -> float:
@@ -363,23 +414,6 @@ def _ends(child: int) -> bool:
     except ChildProcessError:
         return False
     return True
-
-
-def _end(child: int) -> int | None:
-    """End the child and what it started, and leave no zombie.
-
-    Returns:
-        the status that the child ended with, by itself or now; None if the system reaps children.
-    """
-    for kill in (os.killpg, os.kill):
-        try:
-            kill(child, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            continue
-    try:
-        return os.waitpid(child, 0)[1]
-    except ChildProcessError:
-        return None
 
 
 def _last_words(status: int) -> str:

@@ -6,8 +6,6 @@ import os
 import selectors
 import time
 
-from transformer_ref.checks.engine.child_process import wait_for
-
 
 def write_frame(descriptor: int, data: bytes, deadline: float | None = None) -> None:
     """Write some bytes, with their number before them.
@@ -61,3 +59,19 @@ def _wait(descriptor: int, event: int, deadline: float | None) -> None:
     left = None if deadline is None else max(0.0, deadline - time.monotonic())
     if not wait_for(descriptor, event, left):
         raise OSError("no answer in time")
+
+
+def wait_for(descriptor: int, event: int, seconds: float | None) -> bool:
+    """Wait until a descriptor can be read from or written to without a wait.
+
+    Args:
+        descriptor: any, also above 1,023, which `select.select` does not take.
+        event: `selectors.EVENT_READ` or `selectors.EVENT_WRITE`.
+        seconds: how long; None = for ever.
+
+    Returns:
+        False if the time is up.
+    """
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, event)
+        return bool(selector.select(seconds))
