@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from transformer_ref.checks.classroom import judge, sandbox
-from transformer_ref.checks.classroom.__main__ import open_pool
+from transformer_ref.checks.classroom.course import open_pool
 from transformer_ref.checks.classroom.judge import Cell, Graded, grade_notebook
 from transformer_ref.checks.classroom.processes import WarmProcess
 from transformer_ref.checks.classroom.results import key_of, make_result_of

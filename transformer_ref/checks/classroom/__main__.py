@@ -1,44 +1,12 @@
-"""Grade a class: ``python -m transformer_ref.checks.classroom attention``.
-
-Everybody's work is rebuilt from the release, executed in sandboxes on all cores or on a cluster,
-and kept in a file of its own; nbgrader writes the gradebook, in this process alone.
-A run that was stopped goes on where it was: what has a result, and what nbgrader has, stays.
-"""
+"""Grade a class: ``python -m transformer_ref.checks.classroom attention``."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import ctypes
-import glob
-import io
-import multiprocessing
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-import nbformat
-from nbformat import NotebookNode
-from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.apps.api import NbGraderAPI
-from nbgrader.apps.baseapp import NbGrader
-from nbgrader.coursedir import CourseDirectory
-from tqdm import tqdm
-
-from transformer_ref.checks.classroom.judge import Cell, Graded
-from transformer_ref.checks.classroom.results import (
-    keep_result,
-    key_of,
-    load_result,
-    make_result_of,
-)
 from transformer_ref.checks.classroom.sandbox import (
     SANDBOXES,
     Bubblewrap,
@@ -48,271 +16,7 @@ from transformer_ref.checks.classroom.sandbox import (
     find_sandbox,
     warm_process,
 )
-from transformer_ref.checks.classroom.submission import (
-    Submission,
-    code_cells,
-    files_beside,
-    read_submission,
-    write_submission,
-)
 from transformer_ref.files import write_text
-
-PARENT_DEATH_SIGNAL = 1  # Linux's number, from prctl.h
-
-
-@dataclass
-class Row:
-    """A student in the class's table.
-
-    Attributes:
-        student: the name of the folder.
-        folder: where the submission lies.
-        submission: what is graded.
-        key: the name of its result.
-        graded: the result.
-        problem: why there is none, or why the work could not be read.
-        points: as nbgrader has them, with what may be had.
-    """
-
-    student: str
-    folder: Path
-    submission: Submission
-    key: str = ""
-    graded: Graded | None = None
-    problem: str = ""
-    points: tuple[float, float] = (0.0, 0.0)
-
-    @property
-    def remarks(self) -> str:
-        """What somebody should look at."""
-        ended = self.graded.ended if self.graded else []
-        return " ".join([self.problem, *dict.fromkeys(ended)]).strip()
-
-
-@dataclass
-class Classroom:
-    """The course's folders and gradebook, for one assignment.
-
-    Attributes:
-        slug: the assignment, and the name of its notebook.
-        sandbox: where student code is executed.
-        app: nbgrader, with the settings of the course.
-        strangers: who handed in and is not in the roster.
-    """
-
-    slug: str
-    sandbox: Sandbox
-    app: NbGrader
-    strangers: list[str] = field(default_factory=list)
-
-    @cached_property
-    def course(self) -> CourseDirectory:
-        """The folders of the course, as nbgrader names them."""
-        return CourseDirectory(parent=self.app)
-
-    @property
-    def results(self) -> Path:
-        """Where the results are kept."""
-        return Path(self.course.root, "course", "results")
-
-    @property
-    def rebuilt(self) -> Path:
-        """Where the submissions are that nbgrader reads."""
-        return Path(self.course.root, "course", "rebuilt")
-
-    def rows(self) -> list[Row]:
-        """Read everybody's work: of the roster, or where there is none, of all who handed in."""
-        with Gradebook(self.course.db_url, self.course.course_id) as gradebook:
-            try:
-                released = gradebook.find_notebook(self.slug, self.slug)
-            except MissingEntry as error:
-                raise SystemExit(
-                    f"The gradebook has no assignment {self.slug!r}. First: "
-                    f"nbgrader generate_assignment {self.slug} --force"
-                ) from error
-            sources = {cell.name: cell.source for cell in released.source_cells}
-            roster = sorted(str(student.id) for student in gradebook.students)
-        release = self._release(sources)
-        place = Path(self.course.root, self.course.submitted_directory)
-        came = sorted(path.parent.name for path in place.glob(f"*/{self.slug}"))
-        self.strangers = [name for name in came if roster and name not in roster]
-        rows = []
-        for student in roster or came:
-            folder = place / student / self.slug
-            submission = read_submission(folder, release, self.slug)
-            rows.append(Row(student, folder, submission, problem=submission.problem))
-        return rows
-
-    def _release(self, sources: dict[str, str]) -> NotebookNode:
-        """Return the notebook that was handed out, with the hidden tests in it."""
-        place = Path(self.course.root, self.course.release_directory, self.slug)
-        notebook = nbformat.read(place / f"{self.slug}.ipynb", as_version=4)
-        for cell in notebook.cells:
-            marks = cell.metadata.get("nbgrader", {})
-            if marks.get("locked"):
-                cell.source = sources.get(marks.get("grade_id"), cell.source)
-        return notebook
-
-    def grade(self, rows: Sequence[Row], jobs: int, scheduler: str = "") -> None:
-        """Make the results that are not there yet, in several processes; write each as it comes.
-
-        Args:
-            rows: the class.
-            jobs: how many processes.
-            scheduler: see :func:`open_pool`.
-        """
-        waiting: dict[str, list[Row]] = {}
-        work: dict[str, tuple[list[Cell], dict[str, bytes]]] = {}
-        for row in rows:
-            place = self.rebuilt / row.student / self.slug
-            write_submission(row.submission, self.slug, row.folder, place)
-            cells, files = code_cells(row.submission.notebook), files_beside(place)
-            row.key = key_of(cells, files, self.sandbox)
-            row.graded = load_result(self.results, row.key)
-            if row.graded is None:  # two with the same work share a result
-                waiting.setdefault(row.key, []).append(row)
-                work[row.key] = (cells, files)
-        if waiting and not scheduler and isinstance(self.sandbox, Bubblewrap):
-            warm_process().start()  # once, for all processes of the pool
-        with open_pool(jobs, scheduler) as pool:
-            started = {
-                pool.submit(make_result_of, key, *work[key], self.sandbox): key for key in waiting
-            }
-            for row in rows:
-                self._write(row)
-            for job in tqdm(as_completed(started), total=len(started), unit="result"):
-                self._keep(job, waiting[started[job]])
-        self._read_points(rows)
-
-    def _keep(self, job: Future[dict[str, Any]], rows: Sequence[Row]) -> None:
-        try:
-            graded = Graded.from_plain(job.result())
-        except Exception as error:
-            for row in rows:
-                row.problem = f"Not graded: {str(error) or type(error).__name__}."
-            return
-        keep_result(self.results, rows[0].key, graded)
-        for row in rows:
-            row.graded = graded
-            self._write(row)
-
-    def _write(self, row: Row) -> None:
-        """Let nbgrader write a result into the gradebook, where that does not have it yet."""
-        if row.graded is None or self._is_written(row):
-            return
-        said = self._nbgrader.autograde(self.slug, glob.escape(row.student))
-        with self._log.open("a", encoding="utf-8") as log:
-            log.write(f"{row.student}\n{said.get('log', '')}{said.get('error', '')}\n")
-        if said["success"]:
-            write_text(self._mark(row), row.key)
-
-    @cached_property
-    def _nbgrader(self) -> NbGraderAPI:
-        """The commands of nbgrader, which find the rebuilt submissions where others lie."""
-        unsafe = isinstance(self.sandbox, NoSandbox)
-        option = {"unsafe_no_sandbox": True} if unsafe else {"sandbox": self.sandbox.name}
-        self.app.config.GradeInSandbox.update(option)
-        course = CourseDirectory(parent=self.app, submitted_directory=str(self.rebuilt))
-        return NbGraderAPI(course, parent=self.app)
-
-    @cached_property
-    def _log(self) -> Path:
-        path = self.results / f"{self.slug}.log"
-        write_text(path, "")
-        return path
-
-    def _read_points(self, rows: Sequence[Row]) -> None:
-        with Gradebook(self.course.db_url, self.course.course_id) as gradebook:
-            for row in rows:
-                # nbgrader takes away what it could not finish; an earlier score may still stand.
-                if row.graded is None or not self._autograded(row).exists():
-                    row.problem = row.problem or f"nbgrader did not grade it; see {self._log.name}."
-                    continue
-                found = gradebook.find_submission(self.slug, row.student)
-                row.points = (float(found.score or 0.0), float(found.max_score or 0.0))
-
-    def _autograded(self, row: Row) -> Path:
-        return Path(self.course.root, self.course.autograded_directory, row.student, self.slug)
-
-    def _mark(self, row: Row) -> Path:
-        return self.rebuilt / row.student / f"{self.slug}.written"
-
-    def _is_written(self, row: Row) -> bool:
-        mark = self._mark(row)
-        if not mark.exists() or mark.read_text("utf-8") != row.key:
-            return False
-        with Gradebook(self.course.db_url, self.course.course_id) as gradebook:
-            try:
-                gradebook.find_submission(self.slug, row.student)
-            except MissingEntry:  # perhaps it is another gradebook than last time
-                return False
-        return self._autograded(row).exists()
-
-
-@contextmanager
-def open_pool(jobs: int, scheduler: str = "") -> Iterator[Executor]:
-    """Start what grades several submissions at once: processes here, or those of a cluster.
-
-    Args:
-        jobs: how many processes.
-        scheduler: address of a Dask scheduler, whose workers are taken instead.
-
-    Yields:
-        the pool.
-
-    Raises:
-        SystemExit: if Dask is not installed, or no scheduler answers.
-    """
-    if not scheduler:
-        # A fork has all that this process has loaded, and no submission has run in either.
-        how = "fork" if sys.platform == "linux" else "spawn"
-        context = multiprocessing.get_context(how)
-        with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
-            yield pool
-        return
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise SystemExit(
-            "--scheduler needs Dask, which comes with an extra: pip install -e '.[cluster]'"
-        ) from error
-    try:
-        client = Client(scheduler)
-    except (OSError, ValueError) as error:
-        raise SystemExit(
-            f"--scheduler: no Dask scheduler answers at {scheduler}: {error}"
-        ) from error
-    with client, client.get_executor(pure=False) as pool:
-        print(f"{len(client.nthreads())} workers at {scheduler}", file=sys.stderr)
-        yield pool
-
-
-def _end_with_parent() -> None:
-    """Let Linux end this process when that which started it has ended, however it did."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
-
-
-def table(rows: Sequence[Row]) -> str:
-    """Return the class as a table for people: points, seconds, and what to look at."""
-    lines = [f"{'student':<24}{'points':>10}{'seconds':>9}  remarks"]
-    for row in rows:
-        points = f"{row.points[0]:g}/{row.points[1]:g}"
-        seconds = f"{row.graded.seconds:.1f}" if row.graded else ""
-        lines.append(f"{row.student:<24}{points:>10}{seconds:>9}  {row.remarks}".rstrip())
-    return "\n".join(lines)
-
-
-def table_as_csv(rows: Sequence[Row]) -> str:
-    """Return the class as comma-separated values."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["student", "points", "of", "sandbox", "seconds", "peak_bytes", "remarks"])
-    for row in rows:
-        graded = row.graded or Graded()
-        numbers = [*row.points, graded.sandbox, graded.seconds, graded.peak_bytes]
-        writer.writerow([row.student, *numbers, row.remarks])
-    return out.getvalue()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -346,6 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sandbox = _sandbox(options)
     except SandboxError as error:
         parser.exit(2, f"{error}\n")
+    if isinstance(sandbox, Bubblewrap) and not options.scheduler:
+        warm_process().start()  # it loads torch, while this process loads nbgrader
+    from nbgrader.apps.baseapp import NbGrader
+
+    from transformer_ref.checks.classroom.course import Classroom, table, table_as_csv
+
     app = NbGrader()
     app.initialize([])
     classroom = Classroom(options.assignment, sandbox, app)
