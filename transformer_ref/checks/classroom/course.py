@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import ctypes
+import gc
 import glob
 import io
 import multiprocessing
@@ -200,6 +201,8 @@ class Classroom:
         unsafe = isinstance(self.sandbox, NoSandbox)
         option = {"unsafe_no_sandbox": True} if unsafe else {"sandbox": self.sandbox.name}
         self.app.config.GradeInSandbox.update(option)
+        # Rebuilt from the release, there is nothing in them to be mended.
+        self.app.config.Autograde.sanitize_preprocessors = []
         course = CourseDirectory(parent=self.app, submitted_directory=str(self.rebuilt))
         return NbGraderAPI(course, parent=self.app)
 
@@ -253,6 +256,7 @@ def open_pool(jobs: int, scheduler: str = "") -> Iterator[Executor]:
     """
     if not scheduler:
         # A fork has all that this process has loaded, and no submission has run in either.
+        gc.freeze()  # which no collection has to go through, neither there nor at the end
         how = "fork" if sys.platform == "linux" else "spawn"
         context = multiprocessing.get_context(how)
         with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
