@@ -131,8 +131,8 @@ class StudentProcess:
         process = self._started()
         deadline = min(time.monotonic() + seconds, self._deadline)
         try:
-            for frame in (wire_format.encode(request), *([] if cases is None else [cases])):
-                write_frame(process.requests, frame, deadline)
+            sent = (wire_format.encode(request), *([] if cases is None else [cases]))
+            write_frame(process.requests, *sent, deadline=deadline)
             frames = [read_frame(process.replies, deadline, OUTPUT_BYTES)]
             more = wire_format.decode(frames[0]) if cases is not None else {}
             room = OUTPUT_BYTES

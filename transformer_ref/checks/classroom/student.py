@@ -64,8 +64,7 @@ def serve() -> None:
             frames = [_problem(shell, **request)]
         else:
             frames = answers.ask(cases, **request)
-        for frame in frames:
-            write_frame(replies, frame)
+        write_frame(replies, *frames)
 
 
 def prepare() -> InteractiveShell:

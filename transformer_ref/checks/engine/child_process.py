@@ -159,7 +159,7 @@ class Child:
         ended = Ended()
         used = _processor_seconds(self._process) if self._is_ready else 0.0
         try:
-            write_frame(self._asking, question, time.monotonic() + patience)
+            write_frame(self._asking, question, deadline=time.monotonic() + patience)
             self._collect(ended, patience, seconds, used)
         except OSError:  # it does not read
             ended.how = _CLOSED if self._is_ready else "not ready"

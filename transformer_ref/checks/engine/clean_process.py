@@ -65,8 +65,7 @@ class Worker:
                 assert process.stdin is not None
                 assert process.stdout is not None
                 to, back = process.stdin.fileno(), process.stdout.fileno()
-                for part in (job, cases, packed):
-                    write_frame(to, part, deadline)
+                write_frame(to, job, cases, packed, deadline=deadline)
                 how = wire_format.decode(read_frame(back, deadline))
                 frames = [read_frame(back, deadline) for _ in range(how["number_of_frames"])]
                 return Ended(frames, how["how"])
@@ -133,11 +132,8 @@ def serve() -> None:
         if settings["with_meta"]:
             load_for_meta()
         ended = run_forked(work, settings["seconds"])
-        write_frame(
-            results, wire_format.encode({"how": ended.how, "number_of_frames": len(ended.frames)})
-        )
-        for frame in ended.frames:
-            write_frame(results, frame)
+        how = {"how": ended.how, "number_of_frames": len(ended.frames)}
+        write_frame(results, wire_format.encode(how), *ended.frames)
 
 
 def _pack(answer: Any) -> bytes:

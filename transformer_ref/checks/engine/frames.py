@@ -7,18 +7,18 @@ import selectors
 import time
 
 
-def write_frame(descriptor: int, data: bytes, deadline: float | None = None) -> None:
+def write_frame(descriptor: int, *frames: bytes, deadline: float | None = None) -> None:
     """Write some bytes, with their number before them.
 
     Args:
         descriptor: of a pipe; with a deadline, one that does not block.
-        data: the bytes.
+        frames: the bytes; several are written one after the other.
         deadline: on :func:`time.monotonic`'s clock; None waits.
 
     Raises:
         OSError: if the other end is closed, or does not read in time.
     """
-    view = memoryview(len(data).to_bytes(8, "big") + data)
+    view = memoryview(b"".join(len(each).to_bytes(8, "big") + each for each in frames))
     while view:
         _wait(descriptor, selectors.EVENT_WRITE, deadline)
         view = view[os.write(descriptor, view) :]
@@ -72,6 +72,6 @@ def wait_for(descriptor: int, event: int, seconds: float | None) -> bool:
     Returns:
         False if the time is up.
     """
-    with selectors.DefaultSelector() as selector:
+    with selectors.PollSelector() as selector:  # the one that needs no descriptor of its own
         selector.register(descriptor, event)
         return bool(selector.select(seconds))
