@@ -21,25 +21,15 @@ from transformer_ref.checks.registry import all_tasks
 ROOT = Path(__file__).resolve().parent.parent
 SLUG = "attention"
 WHAT, AGAINST = "make grade in sandboxes", "nbgrader autograde, without one"
-# A goal: half of the time is the start of the processes, and what nbgrader itself does.
-WANTED = Asked(">=", 4.0, goal=True)
+WANTED = Asked(">=", 4.0)
 
 OURS = ("-m", "transformer_ref.checks.classroom", SLUG)
-THEIRS = ("-m", "nbgrader", "autograde", SLUG, "--force", "--config=as_nbgrader_does.py")
 # What nbgrader does where nothing is said: it executes the notebook with its checks in a kernel.
-AS_NBGRADER_DOES = """\
-load_subconfig("nbgrader_config.py")
-from nbgrader import preprocessors
-c = get_config()
-c.Autograde.autograde_preprocessors = [
-    preprocessors.Execute,
-    preprocessors.IgnorePattern,
-    preprocessors.LimitOutput,
-    preprocessors.SaveAutoGrades,
-    preprocessors.AssignLatePenalties,
-    preprocessors.CheckCellMetadata,
-]
-"""
+STEPS = ("Execute", "IgnorePattern", "LimitOutput", "SaveAutoGrades", "AssignLatePenalties")
+THEIRS = (
+    *("-m", "nbgrader", "autograde", SLUG, "--force"),
+    *(f"--Autograde.autograde_preprocessors=nbgrader.preprocessors.{step}" for step in STEPS),
+)
 
 
 def against_nbgrader(
@@ -179,7 +169,6 @@ def make_course(folder: Path, submissions: int) -> None:
     import nbformat
 
     shutil.copy(ROOT / "nbgrader_config.py", folder)
-    (folder / "as_nbgrader_does.py").write_text(AS_NBGRADER_DOES, encoding="utf-8")
     shutil.copytree(ROOT / "solutions" / SLUG, folder / "solutions" / SLUG)
     (folder / "course").mkdir()
     run(folder, ("-m", "nbgrader", "generate_assignment", SLUG))

@@ -20,9 +20,8 @@ from typing import Any, NoReturn
 from transformer_ref.checks.classroom import student
 from transformer_ref.checks.engine.limits import SUBMISSION_FILE_BYTES
 
-# Linux's numbers, from sched.h, mman-common.h, mount.h and capability.h.
+# Linux's numbers, from sched.h, mount.h and capability.h.
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PID, NEW_NETWORK = 1 << 17, 1 << 27, 1 << 28, 1 << 29, 1 << 30
-COLLAPSE, HUGE_PAGE_BYTES = 25, 1 << 21
 NO_SETUID, NO_DEVICES, NO_PROGRAMS = 2, 4, 8
 CAPABILITY_VERSION = 0x20080522
 HIGHEST_DESCRIPTOR = 1 << 20
@@ -37,7 +36,6 @@ def serve() -> None:
     judge = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     student.prepare()
-    _take_huge_pages()
     gc.freeze()  # or the first collection in a copy would touch, and so double, all memory
     while True:
         said, descriptors, _, _ = socket.recv_fds(judge, 16, 3)
@@ -52,22 +50,6 @@ def serve() -> None:
                 asking.send(b"no copy")
         for pipe in pipes:
             os.close(pipe)
-
-
-def _take_huge_pages() -> None:
-    """Move the memory of this process to huge pages, of which a copy needs a third of the time.
-
-    Linux does so since 6.1; before that, pages stay as they are.
-    """
-    for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
-        place, rights, _, _, file, *_ = line.split()
-        if rights != "rw-p" or file != "0":
-            continue
-        start, end = (int(each, 16) for each in place.split("-"))
-        first = -(-start // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES
-        for page in range(first, end - HUGE_PAGE_BYTES + 1, HUGE_PAGE_BYTES):
-            with suppress(OSError):
-                _call("madvise", ctypes.c_void_p(page), ctypes.c_size_t(HUGE_PAGE_BYTES), COLLAPSE)
 
 
 def _copy(asking: socket.socket, requests: int, replies: int) -> NoReturn:
