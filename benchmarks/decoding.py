@@ -13,7 +13,7 @@ from benchmarks.models import BOS, EOS, describe, never_ending, random_ids, size
 from benchmarks.rows import Asked, Row, Setting, measured
 from benchmarks.timing import compare
 from transformer_ref import Transformer, TransformerConfig, greedy_decode
-from transformer_ref.decoding import beam_search
+from transformer_ref.decoding import beam_search, copy_for_decoding
 
 BASE = sizes(512, 6, 8000)
 MEMORY_PROJECTIONS = ("cross_attention.k_proj", "cross_attention.v_proj")
@@ -112,40 +112,64 @@ def against_prefix(
         )
 
 
-def against_weights(setting: Setting, *, job: Job | None = None) -> Iterator[Row]:
-    """Time greedy decoding of one row over what no implementation can leave out.
+def against_weights(
+    setting: Setting, *, job: Job | None = None, batches: tuple[int, ...] = (1, 32)
+) -> Iterator[Row]:
+    """Time greedy decoding over what no implementation can leave out.
 
-    That is to multiply one token with every matrix of the decoder, again for each token: too
-    little work for the processor to be anything but the wait for the weights from memory.
+    That is to multiply the tokens of a step with every matrix of the decoder, again for each step.
+    With one row that is too little work for the processor to be anything but the wait for the
+    weights from memory; with many it is the products themselves.
     """
     torch.manual_seed(0)
     job = job or Job()
-    model = never_ending(job.config, setting.device)
-    src = random_ids(job.config, 1, job.source, setting.device)
-    cached = greedy(model, src, job.tokens)
-    require_complete(cached, job.tokens)
-    matrices = [
-        (linear, torch.randn(1, 1, linear.in_features, device=setting.device))
+    plain = never_ending(job.config, setting.device)
+    for batch in batches:
+        src = random_ids(job.config, batch, job.source, setting.device)
+        for search, model in (
+            ("greedy", plain),
+            ("greedy, a copy for it", copy_for_decoding(plain)),
+        ):
+            cached = greedy(model, src, job.tokens)
+            require_complete(cached, job.tokens)
+            matrices = _matrices(model, batch)
+            yield measured(
+                "greedy-weights",
+                setting.device,
+                f"{search} with the cache: {job.describe(batch)}",
+                "its matrix products alone, which read every weight once a step",
+                compare(
+                    cached,
+                    _multiply(matrices, job.tokens),
+                    setting.device,
+                    max(2, setting.repetitions // (1 if batch == 1 else 3)),
+                ),
+                megabytes_a_step=sum(4 * linear.weight.numel() for linear, _ in matrices) / 1e6,
+            )
+
+
+Matrices = list[tuple[nn.Linear, Tensor]]
+
+
+def _matrices(model: Transformer, batch: int) -> Matrices:
+    """The matrices that each step multiplies with, and vectors for them: (B, 1, features)."""
+    return [
+        (linear, torch.randn(batch, 1, linear.in_features, device=linear.weight.device))
         for name, linear in [*model.decoder.named_modules(), ("output", model.output_proj)]
         # Keys and values of the memory are computed once, not for each token.
         if isinstance(linear, nn.Linear) and not name.endswith(MEMORY_PROJECTIONS)
     ]
 
+
+def _multiply(matrices: Matrices, steps: int) -> Decode:
     @torch.inference_mode()
     def multiply() -> Tensor:
-        for _ in range(job.tokens):
+        for _ in range(steps):
             for linear, x in matrices:
                 y = linear(x)
         return y
 
-    yield measured(
-        "greedy-weights",
-        setting.device,
-        f"greedy with the cache: {job.describe(1)}",
-        "its matrix products alone, which read every weight once a token",
-        compare(cached, multiply, setting.device, setting.repetitions),
-        megabytes_a_token=sum(4 * linear.weight.numel() for linear, _ in matrices) / 1e6,
-    )
+    return multiply
 
 
 def against_marian(
@@ -155,10 +179,14 @@ def against_marian(
     torch.manual_seed(0)
     job = job or Job()
     ours, theirs = with_marian(job.config, setting.device)
+    copied = copy_for_decoding(ours)
     for batch in batches:
         src = random_ids(job.config, batch, job.source, setting.device)
-        sides = greedy(ours, src, job.tokens), marian(theirs, src, job.tokens)
+        peer = marian(theirs, src, job.tokens)
+        sides = greedy(ours, src, job.tokens), peer
         yield _against_marian("greedy-marian", "greedy", setting, job, batch, sides)
+        sides = greedy(copied, src, job.tokens), peer
+        yield _against_marian("greedy-marian", "greedy, a copy for it", setting, job, batch, sides)
 
 
 def beam_against_marian(

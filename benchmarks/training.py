@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
@@ -46,13 +46,25 @@ def against_torch(
     d_model: int = 512,
     num_layers: int = 6,
     vocab_size: int = 8000,
-    batch: int = 16,
-    length: int = 64,
-) -> list[Row]:
-    """Time forward and backward of `Transformer` over those of torch's, with the same weights."""
+    tokens: int = 1024,
+    lengths: Sequence[int] = (64, 512, 2048),
+) -> Iterator[Row]:
+    """Time forward and backward of `Transformer` over those of torch's, with the same weights.
+
+    Longer targets show the causal kernel, which ours takes where padding stands on the right;
+    torch's takes the masks as they are.
+    """
+    for length in lengths:
+        batch = max(1, tokens // length)
+        yield _against_torch(setting, d_model, num_layers, vocab_size, batch, length)
+
+
+def _against_torch(
+    setting: Setting, d_model: int, num_layers: int, vocab_size: int, batch: int, length: int
+) -> Row:
     torch.manual_seed(0)
     device = setting.device
-    config = sizes(d_model, num_layers, vocab_size)
+    config = sizes(d_model, num_layers, vocab_size, max_len=max(512, length))
     ours, theirs = Transformer(config).to(device), TorchTransformer(config).to(device)
     copy_weights(ours, theirs)
     src, tgt_in, labels = (random_ids(config, batch, length, device) for _ in range(3))
@@ -64,17 +76,14 @@ def against_torch(
     our_step, their_step = (
         training_step(model.train(), (src, tgt_in, labels)) for model in (ours, theirs)
     )
-    ratio = compare(our_step, their_step, device, 2 * setting.repetitions)
-    return [
-        measured(
-            "training",
-            device,
-            f"training step: {describe(config)}, B={batch}, T={length}, no dropout, float32",
-            "torch.nn.Transformer with the same embeddings and projection",
-            ratio,
-            Asked("<=", 1.03),
-        )
-    ]
+    return measured(
+        "training",
+        device,
+        f"training step: {describe(config)}, B={batch}, T={length}, no dropout, float32",
+        "torch.nn.Transformer with the same embeddings and projection",
+        compare(our_step, their_step, device, 2 * setting.repetitions),
+        Asked("<=", 0.97),
+    )
 
 
 def bfloat16(

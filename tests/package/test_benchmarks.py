@@ -37,15 +37,16 @@ from transformer_ref.training import Trainer
 CPU = torch.device("cpu")
 TINY = models.sizes(16, 1, 31, max_len=64)
 JOB = decoding.Job(TINY, source=5, tokens=4)
-STEP = {"d_model": 16, "num_layers": 1, "vocab_size": 31, "batch": 2, "length": 6}
+SIZES = {"d_model": 16, "num_layers": 1, "vocab_size": 31}
+STEP = {**SIZES, "batch": 2, "length": 6}
 SMALL: dict[str, Callable[[Setting], Any]] = {
-    "training": partial(training.against_torch, **STEP),
+    "training": partial(training.against_torch, **SIZES, tokens=12, lengths=(6, 12)),
     "bfloat16": partial(training.bfloat16, **STEP),
     "threads": partial(training.threads, steps=1),
     "attention": partial(attention.time, batch=1, heads=2, length=16),
     "memory": partial(attention.memory, heads=2, length=64),
     "greedy-prefix": partial(decoding.against_prefix, job=JOB, batches=(1, 3)),
-    "greedy-weights": partial(decoding.against_weights, job=JOB),
+    "greedy-weights": partial(decoding.against_weights, job=JOB, batches=(1, 3)),
     "greedy-marian": partial(decoding.against_marian, job=JOB, batches=(1, 3)),
     "beam-marian": partial(decoding.beam_against_marian, job=JOB, batch=3, beam_size=2),
     "skip-gram": partial(
@@ -139,7 +140,7 @@ def test_a_run_of_one_case_keeps_the_others(tmp_path: Path) -> None:
     assert list(dates) == ["training", "attention", "throughput"]
     assert dates["throughput"] == "1999-12-31" != dates["attention"] == dates["training"]
     runs = [line.split("|")[-2].strip() for line in table[2:]]
-    assert runs == ["1", "1", "2", "2", "2", "2"]
+    assert runs == ["1", "1", "1", "2", "2", "2", "2"]
 
 
 def row(case: str, device: str = "cpu", value: float | None = 1.0, what: str = "") -> Row:

@@ -8,7 +8,7 @@ import torch
 
 from transformer_ref import Transformer, TransformerConfig, greedy_decode, padding_mask
 from transformer_ref.cache import FixedCache, KVCache
-from transformer_ref.decoding import beam_search, filter_logits, sample
+from transformer_ref.decoding import beam_search, copy_for_decoding, filter_logits, sample
 
 BOS, EOS = 1, 2
 CONFIG = TransformerConfig(
@@ -583,3 +583,30 @@ def test_bad_arguments_of_beam_search_are_named(arguments, message):
 def test_logits_that_cannot_be_filtered_are_named(logits):
     with pytest.raises(ValueError, match=r"logits must be floating of shape \(\.\.\., V\), got"):
         filter_logits(logits, top_k=1)
+
+
+@pytest.mark.parametrize("tie_weights", ["none", "target", "all"])
+def test_a_copy_for_decoding_computes_the_same_from_weights_that_lie_otherwise(
+    device, tie_weights, tmp_path
+):
+    model = random_model(3, device, tie_weights=tie_weights, tgt_vocab_size=11).train()
+    copied = copy_for_decoding(model)
+    assert model.training
+    assert not copied.training
+    for (name, weight), ours in zip(copied.named_parameters(), model.parameters(), strict=True):
+        assert ours.is_contiguous()
+        assert torch.equal(weight, ours)
+        lies_by_inputs = weight.ndim == 2 and "embedding" not in name
+        assert weight.is_contiguous() != lies_by_inputs
+    sources = padded_sources(device)
+    memory = model.eval().encode(sources)
+    tgt = torch.tensor([[BOS, 3, 4]] * len(sources), device=device)
+    torch.testing.assert_close(copied.decode(tgt, memory), model.decode(tgt, memory))
+    answers = [greedy_decode(each, sources, BOS, EOS, 12) for each in (model, copied)]
+    assert torch.equal(*answers)
+    copied.save_pretrained(tmp_path)
+    loaded = Transformer.from_pretrained(tmp_path)
+    assert all(
+        torch.equal(a.cpu(), b.cpu())
+        for a, b in zip(loaded.parameters(), copied.parameters(), strict=True)
+    )
