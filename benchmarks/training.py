@@ -81,7 +81,7 @@ def _against_torch(
         device,
         f"training step: {describe(config)}, B={batch}, T={length}, no dropout, float32",
         "torch.nn.Transformer with the same embeddings and projection",
-        compare(our_step, their_step, device, 2 * setting.repetitions),
+        compare(our_step, their_step, device, max(4, 2 * setting.repetitions * 64 // length)),
         Asked("<=", 0.97),
     )
 

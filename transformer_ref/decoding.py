@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -194,10 +194,7 @@ def beam_search(
     return ids.clone(), scores.clone()  # ordinary tensors, which autograd takes
 
 
-Model = TypeVar("Model", bound=nn.Module)
-
-
-def copy_for_decoding(model: Model) -> Model:
+def copy_for_decoding(model: Transformer) -> Transformer:
     """Copy a model for decoding of one row, or few, on a processor, by a fifth faster.
 
     One row is bound by reading the weights. The copy has them in memory input by input, as the
@@ -205,7 +202,7 @@ def copy_for_decoding(model: Model) -> Model:
     which is as good for many rows. Shapes and names stay, and results up to rounding.
 
     Args:
-        model: any, on any device; it is left as it is.
+        model: on any device; it is left as it is.
 
     Returns:
         a copy in eval mode. A matrix that is an embedding too stays as it lies: its rows are read.
