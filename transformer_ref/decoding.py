@@ -195,11 +195,11 @@ def beam_search(
 
 
 def copy_for_decoding(model: Transformer) -> Transformer:
-    """Copy a model for decoding of one row, or few, on a processor, by a fifth faster.
+    """Copy a model for decoding on a processor, where the copy takes a tenth less time.
 
-    One row is bound by reading the weights. The copy has them in memory input by input, as the
-    product of a vector reads them on its way; :class:`torch.nn.Linear` has them output by output,
-    which is as good for many rows. Shapes and names stay, and results up to rounding.
+    The copy has its weights in memory input by input, as the product with one token, or with a
+    few, reads them on its way; :class:`torch.nn.Linear` has them output by output.
+    Shapes and names stay, and results up to rounding.
 
     Args:
         model: on any device; it is left as it is.

@@ -71,10 +71,8 @@ def test_the_score_on_multi30k_is_that_of_its_results():
     score, lowercase = beam["bleu"]["score"], beam["bleu_lowercase"]["score"]
     parameters, minutes = results["parameters"] / 1e6, results["seconds_of_training"] / 60
     assert f"a model with {parameters:.1f} M parameters, trained {minutes:.0f} minutes" in README
-    assert (
-        f"beam {beam['beam_size']}; in brackets lower-cased | {score:.2f} ({lowercase:.2f}) |"
-        in README
-    )
+    (row,) = [line for line in README.splitlines() if f"beam {beam['beam_size']};" in line]
+    assert f" | {score:.2f} ({lowercase:.2f}) | at least" in row
 
 
 def test_the_model_is_read_in_an_evening():
