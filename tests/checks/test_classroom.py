@@ -254,6 +254,32 @@ print("sleeps", [command for command in commands if "986" in command])
     assert "sleeps []" in printed
 
 
+def test_a_course_in_a_temporary_folder_is_there_in_a_copy_too(
+    tmp_path: Path, warm: WarmProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "a library"
+    library.mkdir()
+    (library / "module.py").write_text("said = 'loaded late'")
+    folders = [*sandbox._python_folders(), library]
+    monkeypatch.setattr(sandbox, "_python_folders", lambda: folders)
+    other = WarmProcess(find_sandbox().command)
+    monkeypatch.setattr(sandbox, "warm_process", lambda: other)
+    source = f"""{WRONG}
+import sys
+sys.path.append({str(library)!r})
+import module
+print(module.said)
+open({str(library / "written.txt")!r}, "w")
+"""
+    submission = tmp_path / "submission"
+    submission.mkdir()
+    cell = grade(source, submission).cells[1]
+    other.stop()
+    assert cell.printed == "loaded late\n"
+    assert "Read-only file system" in cell.error
+    assert not (library / "written.txt").exists()
+
+
 # What a student's process must not be able to do; the numbers are Linux's.
 REACHING_OUT = {
     "a signal to all": "import os; os.kill(-1, 9)",

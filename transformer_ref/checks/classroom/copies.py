@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import re
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +23,7 @@ from transformer_ref.checks.engine.limits import SUBMISSION_FILE_BYTES
 
 # Linux's numbers, from sched.h, mount.h and capability.h.
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PID, NEW_NETWORK = 1 << 17, 1 << 27, 1 << 28, 1 << 29, 1 << 30
-NO_SETUID, NO_DEVICES, NO_PROGRAMS = 2, 4, 8
+NO_SETUID, NO_DEVICES, NO_PROGRAMS, BIND = 2, 4, 8, 1 << 12
 CAPABILITY_VERSION = 0x20080522
 HIGHEST_DESCRIPTOR = 1 << 20
 
@@ -73,11 +74,32 @@ def _enter_namespaces() -> None:
     same = {"setgroups": "deny", "uid_map": f"{user} {user} 1", "gid_map": f"{group} {group} 1"}
     for name, text in same.items():
         Path("/proc/self", name).write_text(text)
-    size = f"size={SUBMISSION_FILE_BYTES}".encode()
-    for folder in (b"/tmp", b"/dev/shm"):
-        _call("mount", b"tmpfs", folder, b"tmpfs", NO_SETUID | NO_DEVICES, size)
+    for folder in ("/tmp", "/dev/shm"):
+        _empty(folder)
     os.makedirs(os.environ["HOME"])
     os.chdir(os.environ["HOME"])
+
+
+def _empty(folder: str) -> None:
+    """Put an empty folder in the place of one; what the sandbox has mounted in it, stays.
+
+    Python and this package are there if the course is.
+    """
+    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    places = [_unescaped(mount.split()[4]) for mount in mounts]
+    kept = [
+        (place, os.open(place, os.O_PATH)) for place in places if place.startswith(folder + "/")
+    ]
+    size = f"size={SUBMISSION_FILE_BYTES}"
+    _call("mount", "tmpfs", folder, "tmpfs", NO_SETUID | NO_DEVICES, size)
+    for place, descriptor in kept:
+        os.makedirs(place)
+        _call("mount", f"/proc/self/fd/{descriptor}", place, None, BIND, None)
+
+
+def _unescaped(place: str) -> str:
+    """Read a path as the kernel writes it, with white space as octal numbers."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), place)
 
 
 def _be_first(requests: int, replies: int) -> NoReturn:
@@ -85,7 +107,7 @@ def _be_first(requests: int, replies: int) -> NoReturn:
     try:
         # Where bubblewrap had to cover a part of /proc (for root), the system refuses a new one.
         with suppress(OSError):
-            _call("mount", b"proc", b"/proc", b"proc", NO_SETUID | NO_DEVICES | NO_PROGRAMS, None)
+            _call("mount", "proc", "/proc", "proc", NO_SETUID | NO_DEVICES | NO_PROGRAMS, None)
         _drop_capabilities()
         os.dup2(requests, 0)
         os.dup2(replies, 1)
@@ -109,11 +131,12 @@ def _drop_capabilities() -> None:
 
 
 def _call(name: str, *arguments: Any) -> None:
-    """Call a function of the C library.
+    """Call a function of the C library; a string goes as its bytes.
 
     Raises:
         OSError: if it fails.
     """
+    arguments = tuple(os.fsencode(each) if isinstance(each, str) else each for each in arguments)
     if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments):
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
