@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.site.conftest import run_axe
 from tools.book_speller import WEIGHTS, spoken_steps, weights_script
@@ -406,12 +406,15 @@ def test_a_script_that_does_not_come_is_told_and_asked_again(
 @pytest.mark.browser
 def test_what_is_done_while_the_model_comes_is_not_lost(browser: Browser, address: str) -> None:
     page = browser.new_page(reduced_motion="reduce")
-    page.route("**/weights.js", lambda route: (page.wait_for_timeout(300), route.continue_()))
+    asked: list[Route] = []
+    page.route("**/weights.js", lambda route: asked.append(route))  # goes on when it is told
     page.goto(f"{address}/{PAGE}")
     figure = page.locator("figure.moving-figure")
     for place in (1, 2):
         figure.locator(f".speak-letters button:nth-child({place})").click()
     expect(figure.get_by_role("status")).to_contain_text("Loading the model")
+    for route in asked:
+        route.continue_()
     expect(figure.locator(".moving-words")).to_contain_text("k (letter 1) hidden, n (letter 2)")
     page.close()
 
