@@ -98,6 +98,12 @@ def test_damaged_bytes_are_a_value_error(data):
         wire_format.decode(data)
 
 
+def test_structure_that_would_fill_the_memory_is_refused():
+    tree = b"[[], [" + b"[]," * 2_000_000 + b"[]]]"
+    with pytest.raises(ValueError, match="besides numbers"):
+        wire_format.decode(len(tree).to_bytes(8, "big") + tree)
+
+
 def test_no_object_crosses_the_border():
     with pytest.raises(TypeError):
         wire_format.encode({"value": object()})

@@ -6,6 +6,7 @@ The run is killed in the middle and started again; nbgrader's own feedback and e
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -79,8 +80,19 @@ def that_ends_the_process() -> NotebookNode:
     return notebook
 
 
+def that_no_file_can_hold() -> NotebookNode:
+    """All right, with halves of a pair of surrogates: in a cell, printed, and in an error."""
+    notebook = solved()
+    notebook.cells[index_of(notebook, "split-heads-try")].source = "'\ud800'"
+    notebook.cells[
+        index_of(notebook, "merge-heads-try")
+    ].source = "print('\\ud800')\nraise ValueError('\\ud800')"
+    return notebook
+
+
 CLASS = {
     "right": solved,
+    "surrogates": that_no_file_can_hold,
     "wrong": lambda: solved(except_for=WRONG),
     "half": half_finished,
     "split": with_split_cells,
@@ -91,7 +103,7 @@ CLASS = {
     "ends": that_ends_the_process,
     "no-marks": without_marks,
 }
-ALL_POINTS = ("right", "split", "backup", "names", "twins", "ends")
+ALL_POINTS = ("right", "surrogates", "split", "backup", "names", "twins", "ends")
 # What lies in a folder, and the words by which the table says so.
 BROKEN = {
     "cut": ({f"{SLUG}.ipynb": '{"cells": [{"cell_ty'}, "no JSON"),
@@ -99,7 +111,15 @@ BROKEN = {
     "renamed": ({f"{SLUG} (1).ipynb": "{}"}, f"what came is {SLUG} (1).ipynb"),
     "nested": ({f"mine/{SLUG}.ipynb": "{}"}, f"what came is mine/{SLUG}.ipynb"),
     "empty": ({}, "no notebook came"),
+    "deep": ({f"{SLUG}.ipynb": "[" * 200_000}, "no JSON"),
+    "version": (
+        {f"{SLUG}.ipynb": '{"nbformat": 4, "nbformat_minor": "x", "cells": [], "metadata": {}}'},
+        "is no notebook",
+    ),
+    "markup": ({"<img src=x onerror=alert(1)>\x1b.ipynb": "{}"}, "alert(1)>\\x1b.ipynb"),
 }
+# What lies beside the notebook of somebody who has all points.
+BESIDE = {"timestamp.txt": "yesterday", "x.pyc": "", os.fsdecode(b"\xdcbung.txt"): ""}
 NOTHING = "absent"
 
 
@@ -109,6 +129,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     course = new_course(tmp_path_factory.mktemp("course"), SLUG)
     enrol(course, CLASS, [*BROKEN, NOTHING])
     hand_in_broken(course, BROKEN)
+    for name, text in BESIDE.items():
+        (course.submission("split") / name).write_text(text)
     course.hand_in("stranger", solved())
     grade_killed_and_resumed(course, at_least=1)
     return course
@@ -143,6 +165,16 @@ def test_what_cannot_be_read_has_a_row_a_page_and_a_reason(course: Course, stude
     assert course.points()[student] == 0.0
     assert BROKEN[student][1] in row(course, student)
     assert "This work could not be graded" in course.feedback(student)
+
+
+def test_the_name_of_a_file_is_no_markup(course: Course) -> None:
+    page = course.page("markup").read_text(encoding="utf-8")
+    assert "&lt;img src=x" in page
+    assert "<img src=x" not in page
+
+
+def test_a_file_that_holds_no_time_costs_nothing_and_is_told(course: Course) -> None:
+    assert "timestamp.txt holds no time" in row(course, "split")
 
 
 def test_who_hands_in_nothing_has_a_row(course: Course) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from torch import Tensor
 
 from transformer_ref.checks.authoring.changes import Change, ChangeError, changed
+from transformer_ref.checks.engine.limits import OUTCOME_TEXT
 
 Arrays = dict[str, np.ndarray]
 
@@ -130,7 +131,7 @@ class Outcome:
         names = (*self.changed, *self.trainable, *self.instead)
         texts = (self.fault, self.error, self.forbidden, self.printed, *names)
         by_name = (self.values, self.dtypes, self.devices, self.gradients, self.left, self.noted)
-        if not all(type(each) is str for each in texts):
+        if not all(type(each) is str and len(each) <= OUTCOME_TEXT for each in texts):
             return False
         if not all(type(each) is dict for each in by_name):
             return False

@@ -64,6 +64,6 @@ GENERAL = (
     replace(
         DETACHED,
         title="no gradient flows back to {names}",
-        error=r"no gradient reaches (?P<names>[^:]+):",
+        error=r"no gradient reaches (?P<names>[^:]{1,200}):",
     ),
 )

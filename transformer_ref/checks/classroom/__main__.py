@@ -16,6 +16,7 @@ from transformer_ref.checks.classroom.sandbox import (
     find_sandbox,
     warm_process,
 )
+from transformer_ref.checks.classroom.texts import printable
 from transformer_ref.files import write_text
 
 
@@ -64,8 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_text(classroom.results / f"{options.assignment}.csv", table_as_csv(rows))
     print(table(rows))
     for name in classroom.strangers:
-        print(f"{name} handed in and is not in the roster: not graded.")
-    return 0 if all(row.graded for row in rows) else 1
+        print(f"{printable(name)} handed in and is not in the roster: not graded.")
+    return 0 if all(row.graded and row.points[1] for row in rows) else 1
 
 
 def _sandbox(options: argparse.Namespace) -> Sandbox:

@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from transformer_ref.checks.classroom import student
+from transformer_ref.checks.classroom.system_calls import forbid_system_calls
 from transformer_ref.checks.engine.limits import SUBMISSION_FILE_BYTES
 
 # Linux's numbers, from sched.h, mount.h and capability.h.
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PID, NEW_NETWORK = 1 << 17, 1 << 27, 1 << 28, 1 << 29, 1 << 30
-NO_SETUID, NO_DEVICES, NO_PROGRAMS, BIND = 2, 4, 8, 1 << 12
+READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS, REMOUNT, BIND = 1, 2, 4, 8, 1 << 5, 1 << 12
+OF_PROCESSES = NO_SETUID | NO_DEVICES | NO_PROGRAMS | READ_ONLY
 CAPABILITY_VERSION = 0x20080522
 HIGHEST_DESCRIPTOR = 1 << 20
 
@@ -76,6 +78,10 @@ def _enter_namespaces() -> None:
         Path("/proc/self", name).write_text(text)
     for folder in ("/tmp", "/dev/shm"):
         _empty(folder)
+    settings = "newinstance,ptmxmode=666"  # terminals of its own
+    _call("mount", "devpts", "/dev/pts", "devpts", NO_SETUID | NO_PROGRAMS, settings)
+    # To root the settings of the system would be writable.
+    _call("mount", None, "/proc", None, REMOUNT | BIND | OF_PROCESSES, None)
     os.makedirs(os.environ["HOME"])
     os.chdir(os.environ["HOME"])
 
@@ -107,8 +113,9 @@ def _be_first(requests: int, replies: int) -> NoReturn:
     try:
         # Where bubblewrap had to cover a part of /proc (for root), the system refuses a new one.
         with suppress(OSError):
-            _call("mount", "proc", "/proc", "proc", NO_SETUID | NO_DEVICES | NO_PROGRAMS, None)
+            _call("mount", "proc", "/proc", "proc", OF_PROCESSES, None)
         _drop_capabilities()
+        forbid_system_calls()
         os.dup2(requests, 0)
         os.dup2(replies, 1)
         os.closerange(3, HIGHEST_DESCRIPTOR)

@@ -13,10 +13,17 @@ import gc
 import glob
 import io
 import multiprocessing
+import resource
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    as_completed,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,9 +53,14 @@ from transformer_ref.checks.classroom.submission import (
     read_submission,
     write_submission,
 )
+from transformer_ref.checks.classroom.texts import printable
+from transformer_ref.checks.engine.limits import JUDGE_MEMORY_BYTES
 from transformer_ref.files import write_text
 
 PARENT_DEATH_SIGNAL = 1  # Linux's number, from prctl.h
+
+Work = tuple[list[Cell], dict[str, bytes]]  # what a result is made from
+Started = dict[Future[dict[str, Any]], str]  # and the name of each result that is being made
 
 
 @dataclass
@@ -73,11 +85,20 @@ class Row:
     problem: str = ""
     points: tuple[float, float] = (0.0, 0.0)
 
+    @contextmanager
+    def reports_errors(self) -> Iterator[None]:
+        """Make an error the problem of this row: it must not stop the grading of the others."""
+        try:
+            yield
+        except Exception as error:
+            self.problem = f"Not graded: {str(error) or type(error).__name__}."
+
     @property
     def remarks(self) -> str:
         """What somebody should look at."""
         ended = self.graded.ended if self.graded else []
-        return " ".join([self.problem, *dict.fromkeys(ended)]).strip()
+        said = [self.problem, self.submission.remark, *dict.fromkeys(ended)]
+        return printable(" ".join(filter(None, said)))
 
 
 @dataclass
@@ -152,48 +173,71 @@ class Classroom:
             jobs: how many processes.
             scheduler: see :func:`open_pool`.
         """
+        self.results.mkdir(parents=True, exist_ok=True)
         waiting: dict[str, list[Row]] = {}
-        work: dict[str, tuple[list[Cell], dict[str, bytes]]] = {}
+        work: dict[str, Work] = {}
         for row in rows:
-            place = self.rebuilt / row.student / self.slug
-            write_submission(row.submission, self.slug, row.folder, place)
-            cells, files = code_cells(row.submission.notebook), files_beside(place)
-            row.key = key_of(cells, files, self.sandbox)
-            row.graded = load_result(self.results, row.key)
-            if row.graded is None:  # two with the same work share a result
-                waiting.setdefault(row.key, []).append(row)
-                work[row.key] = (cells, files)
+            with row.reports_errors():
+                key, its_work = self._prepare(row)
+                if row.graded is None:  # two with the same work share a result
+                    waiting.setdefault(key, []).append(row)
+                    work[key] = its_work
         with open_pool(jobs, scheduler) as pool:
-            started = {
-                pool.submit(make_result_of, key, *work[key], self.sandbox): key for key in waiting
-            }
+            started = self._start(pool, work)
             for row in rows:
                 self._write(row)
-            for job in tqdm(as_completed(started), total=len(started), unit="result"):
-                self._keep(job, waiting[started[job]])
+            lost = self._keep(started, waiting)
+        # Whose work has ended a process is found by trying each of those that were lost with it.
+        for key in lost:
+            with open_pool(1) as pool:
+                self._keep(self._start(pool, {key: work[key]}), waiting)
         self._read_points(rows)
 
-    def _keep(self, job: Future[dict[str, Any]], rows: Sequence[Row]) -> None:
-        try:
-            graded = Graded.from_plain(job.result())
-        except Exception as error:
-            for row in rows:
-                row.problem = f"Not graded: {str(error) or type(error).__name__}."
-            return
-        keep_result(self.results, rows[0].key, graded)
-        for row in rows:
-            row.graded = graded
-            self._write(row)
+    def _prepare(self, row: Row) -> tuple[str, Work]:
+        """Write what nbgrader reads, and look for the result of it."""
+        place = self.rebuilt / row.student / self.slug
+        write_submission(row.submission, self.slug, row.folder, place)
+        cells, files = code_cells(row.submission.notebook), files_beside(place)
+        row.key = key_of(cells, files, self.sandbox)
+        row.graded = load_result(self.results, row.key)
+        return row.key, (cells, files)
+
+    def _start(self, pool: Executor, work: dict[str, Work]) -> Started:
+        started: Started = {}
+        for key, each in work.items():
+            try:
+                job = pool.submit(make_result_of, key, *each, self.sandbox)
+            except BrokenExecutor as error:  # by one that was handed in before
+                job = Future()
+                job.set_exception(error)
+            started[job] = key
+        return started
+
+    def _keep(self, started: Started, waiting: dict[str, list[Row]]) -> list[str]:
+        """Keep each result as it comes, and write it; return what was lost with a process."""
+        lost = []
+        for job in tqdm(as_completed(started), total=len(started), unit="result"):
+            key = started[job]
+            for row in waiting[key]:
+                with row.reports_errors():
+                    row.problem = row.submission.problem
+                    row.graded = Graded.from_plain(job.result())
+                    keep_result(self.results, key, row.graded)
+                    self._write(row)
+            if isinstance(job.exception(), BrokenExecutor):
+                lost.append(key)
+        return lost
 
     def _write(self, row: Row) -> None:
         """Let nbgrader write a result into the gradebook, where that does not have it yet."""
-        if row.graded is None or self._is_written(row):
-            return
-        said = self._nbgrader.autograde(self.slug, glob.escape(row.student))
-        with self._log.open("a", encoding="utf-8") as log:
-            log.write(f"{row.student}\n{said.get('log', '')}{said.get('error', '')}\n")
-        if said["success"]:
-            write_text(self._mark(row), row.key)
+        with row.reports_errors():
+            if row.graded is None or self._is_written(row):
+                return
+            said = self._nbgrader.autograde(self.slug, glob.escape(row.student))
+            with self._log.open("a", encoding="utf-8", errors="backslashreplace") as log:
+                log.write(f"{row.student}\n{said.get('log', '')}{said.get('error', '')}\n")
+            if said["success"]:
+                write_text(self._mark(row), row.key)
 
     @cached_property
     def _nbgrader(self) -> NbGraderAPI:
@@ -259,7 +303,7 @@ def open_pool(jobs: int, scheduler: str = "") -> Iterator[Executor]:
         gc.freeze()  # which no collection has to go through, neither there nor at the end
         how = "fork" if sys.platform == "linux" else "spawn"
         context = multiprocessing.get_context(how)
-        with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
+        with ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_to_judge) as pool:
             yield pool
         return
     try:
@@ -279,10 +323,12 @@ def open_pool(jobs: int, scheduler: str = "") -> Iterator[Executor]:
         yield pool
 
 
-def _end_with_parent() -> None:
-    """Let Linux end this process when that which started it has ended, however it did."""
+def _begin_to_judge() -> None:
+    """Limit the memory of this process, and let it end with that which started it, on Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (JUDGE_MEMORY_BYTES, most))
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -291,7 +337,8 @@ def table(rows: Sequence[Row]) -> str:
     for row in rows:
         points = f"{row.points[0]:g}/{row.points[1]:g}"
         seconds = f"{row.graded.seconds:.1f}" if row.graded else ""
-        lines.append(f"{row.student:<24}{points:>10}{seconds:>9}  {row.remarks}".rstrip())
+        name = printable(row.student)
+        lines.append(f"{name:<24}{points:>10}{seconds:>9}  {row.remarks}".rstrip())
     return "\n".join(lines)
 
 
@@ -303,5 +350,5 @@ def table_as_csv(rows: Sequence[Row]) -> str:
     for row in rows:
         graded = row.graded or Graded()
         numbers = [*row.points, graded.sandbox, graded.seconds, graded.peak_bytes]
-        writer.writerow([row.student, *numbers, row.remarks])
+        writer.writerow([printable(row.student), *numbers, row.remarks])
     return out.getvalue()

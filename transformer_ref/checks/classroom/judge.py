@@ -22,6 +22,7 @@ import psutil
 
 from transformer_ref.checks.classroom.processes import Process
 from transformer_ref.checks.classroom.sandbox import Sandbox
+from transformer_ref.checks.classroom.texts import encodable
 from transformer_ref.checks.engine import wire_format
 from transformer_ref.checks.engine.asking import Printed, describe_error
 from transformer_ref.checks.engine.child_process import Ended
@@ -31,6 +32,7 @@ from transformer_ref.checks.engine.limits import (
     FREE_CELL_SECONDS,
     INTERRUPT_SECONDS,
     OUTPUT_BYTES,
+    REPLY_BYTES,
     SUBMISSION_MEMORY_BYTES,
     SUBMISSION_PRINTED,
     SUBMISSION_PROCESSES,
@@ -133,12 +135,12 @@ class StudentProcess:
         try:
             sent = (wire_format.encode(request), *([] if cases is None else [cases]))
             write_frame(process.requests, *sent, deadline=deadline)
-            frames = [read_frame(process.replies, deadline, OUTPUT_BYTES)]
+            frames = [read_frame(process.replies, deadline, REPLY_BYTES)]
             more = wire_format.decode(frames[0]) if cases is not None else {}
             room = OUTPUT_BYTES
             for _ in range(int(more.get("number_of_frames", 0))):
                 frames.append(read_frame(process.replies, deadline, room))
-                room -= len(frames[-1])
+                room -= len(frames[-1]) + 8  # a frame without bytes takes room, too
             return frames
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise ProcessEndedError(self._why(error)) from error
@@ -184,7 +186,7 @@ class StudentProcess:
         (reply,) = self.ask(request, None, FREE_CELL_SECONDS + INTERRUPT_SECONDS)
         try:
             said = wire_format.decode(reply)
-            return CellResult(str(said["printed"])[:SUBMISSION_PRINTED], str(said["error"]))
+            return CellResult(_short(str(said["printed"])), _short(str(said["error"])))
         except (ValueError, TypeError, KeyError) as error:
             raise ProcessEndedError(self._why(error)) from error
 
@@ -305,7 +307,12 @@ def _judge(source: str, process: StudentProcess) -> CellResult:
         except Exception as error:
             result.error = describe_error(error)
     result.printed = printed.getvalue()
-    return result
+    return CellResult(*map(_short, (result.printed, result.error, result.value)))
+
+
+def _short(text: str) -> str:
+    """Cut a text that came from a student, and make it fit for a file."""
+    return encodable(text[:SUBMISSION_PRINTED])
 
 
 def _used_by(pid: int) -> tuple[int, int]:

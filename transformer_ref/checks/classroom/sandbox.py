@@ -27,6 +27,7 @@ from transformer_ref.checks.classroom.processes import (
     WarmProcess,
 )
 from transformer_ref.checks.engine.limits import (
+    PROCESS_DESCRIPTORS,
     PROCESS_MEMORY_BYTES,
     SUBMISSION_FILE_BYTES,
     SUBMISSION_PROCESSES,
@@ -116,6 +117,8 @@ class Bubblewrap(Sandbox):
         for variable, value in ENVIRONMENT.items():
             command += ["--setenv", variable, value]
         command += ["--proc", "/proc", "--dev", "/dev"]
+        # To root the settings of the system would be writable.
+        command += ["--ro-bind", "/proc/sys", "/proc/sys"]
         for folder in ("/tmp", "/dev/shm"):
             command += ["--size", str(SUBMISSION_FILE_BYTES), "--tmpfs", folder]
         command += ["--dir", HOME]
@@ -143,7 +146,7 @@ class Podman(Sandbox):
         command = ["podman", "run", "--rm", "--interactive", "--network=none", "--read-only"]
         command += ["--cap-drop=all", "--security-opt=no-new-privileges"]
         command += ["--security-opt=label=disable", f"--pids-limit={2 * SUBMISSION_PROCESSES}"]
-        command += ["--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096"]
+        command += [f"--ulimit=nofile={PROCESS_DESCRIPTORS}", "--ulimit=nproc=4096:4096"]
         command += [f"--timeout={int(2 * SUBMISSION_SECONDS)}"]  # nobody may be left to end it
         command += [f"--env={name}={value}" for name, value in ENVIRONMENT.items()]
         command += [f"--tmpfs={folder}:size={SUBMISSION_FILE_BYTES}" for folder in ("/tmp", HOME)]
@@ -201,6 +204,7 @@ def _limited(command: list[str]) -> list[str]:
         f"--cpu={int(SUBMISSION_SECONDS)}",
         f"--data={PROCESS_MEMORY_BYTES}",
         f"--fsize={SUBMISSION_FILE_BYTES}",
+        f"--nofile={PROCESS_DESCRIPTORS}",
         "--core=0",
     ]
     return ["prlimit", *limits, *command]

@@ -16,6 +16,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from transformer_ref.checks.classroom.system_calls import forbid_system_calls
 from transformer_ref.checks.engine import wire_format
 from transformer_ref.checks.engine.asking import (
     Printed,
@@ -145,4 +146,6 @@ class Answers:
 
 
 if __name__ == "__main__":
+    if sys.platform == "linux":
+        forbid_system_calls()
     serve()

@@ -6,24 +6,32 @@ were lost, doubled or made up, and no notebook can stop the grading of the other
 
 from __future__ import annotations
 
+import html
 import json
 import shutil
 import stat
 from collections import defaultdict
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import parse_utc
 
 from transformer_ref.checks.classroom.judge import Cell
-from transformer_ref.checks.engine.limits import SUBMISSION_NOTEBOOK_BYTES
+from transformer_ref.checks.classroom.texts import encodable, printable
+from transformer_ref.checks.engine.limits import SUBMISSION_NOTEBOOK_BYTES, SUBMISSION_OTHER_BYTES
 from transformer_ref.files import write_text
 
 # nbgrader's own: by one it knows what came late, by the other whose feedback it is.
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
+# Not part of a submission, as nbgrader has it.
+IGNORED = tuple(CourseDirectory().ignore)
 
 
 class UnreadableError(ValueError):
@@ -37,11 +45,13 @@ class Submission:
     Attributes:
         notebook: the release with the student's work in it.
         problem: why nothing of the student's work could be taken over, or "".
+        remark: what else somebody should know, or "".
         files: what else was handed in.
     """
 
     notebook: NotebookNode
     problem: str = ""
+    remark: str = ""
     files: tuple[Path, ...] = ()
 
 
@@ -62,11 +72,21 @@ def read_submission(folder: Path, release: NotebookNode, slug: str) -> Submissio
         files = _files(folder)
         notebook = rebuild(release, _read(folder / f"{slug}.ipynb", files))
         others = tuple(path for path in files if path.suffix != ".ipynb")
-        return Submission(notebook, files=others)
-    except UnreadableError as error:
+        _require_few_bytes(others)
+        remark = _why_no_time(folder / TIMESTAMP)
+        if remark:
+            others = tuple(
+                path for path in others if path.relative_to(folder).parts[0] != TIMESTAMP
+            )
+        return Submission(notebook, remark=remark, files=others)
+    except Exception as error:  # whatever it holds, it must not stop the grading of the others
+        known = isinstance(error, UnreadableError)
+        why = str(error) if known else f"It cannot be read ({error}). Ask for the file again."
+        problem = printable(why)
         notebook = deepcopy(release)
-        notebook.cells.insert(0, new_markdown_cell(f"**This work could not be graded.** {error}"))
-        return Submission(notebook, problem=str(error))
+        said = f"**This work could not be graded.** {html.escape(problem)}"
+        notebook.cells.insert(0, new_markdown_cell(said))
+        return Submission(notebook, problem=problem)
 
 
 def rebuild(release: NotebookNode, submitted: NotebookNode) -> NotebookNode:
@@ -150,8 +170,36 @@ def files_beside(folder: Path) -> dict[str, bytes]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """List the files of a submission, in its folders too; links and devices are left out."""
-    return sorted(path for path in folder.rglob("*") if stat.S_ISREG(path.lstat().st_mode))
+    """List the files of a submission, in its folders too, but for what nbgrader leaves out.
+
+    Links and devices are left out as well.
+    """
+    found = sorted(path for path in folder.rglob("*") if stat.S_ISREG(path.lstat().st_mode))
+    return [path for path in found if not _is_ignored(path.relative_to(folder))]
+
+
+def _is_ignored(path: Path) -> bool:
+    in_notebook = any(part.endswith(".ipynb") for part in path.parts[:-1])
+    return in_notebook or any(fnmatch(part, name) for part in path.parts for name in IGNORED)
+
+
+def _require_few_bytes(files: Sequence[Path]) -> None:
+    if sum(path.lstat().st_size for path in files) > SUBMISSION_OTHER_BYTES:
+        raise UnreadableError(
+            f"The files beside the notebook have more than {SUBMISSION_OTHER_BYTES >> 20} MiB "
+            "together. Ask for those that the assignment wants."
+        )
+
+
+def _why_no_time(timestamp: Path) -> str:
+    """Say what is wrong with the file from which nbgrader has a submission's time, or ""."""
+    if not timestamp.exists():
+        return ""
+    try:
+        parse_utc(timestamp.read_text(encoding="utf-8").strip())
+    except Exception:  # what is in it came from outside
+        return f"{TIMESTAMP} holds no time, so it counts as handed in on time."
+    return ""
 
 
 def _read(path: Path, files: list[Path]) -> NotebookNode:
@@ -170,7 +218,7 @@ def _read(path: Path, files: list[Path]) -> NotebookNode:
         ) from error
     try:
         json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnreadableError(
             f"{path.name} is cut off, or no JSON. Ask for the file again."
         ) from error
@@ -179,10 +227,14 @@ def _read(path: Path, files: list[Path]) -> NotebookNode:
         for cell in notebook.cells:
             if not isinstance(cell.source, str) or not isinstance(cell.metadata, dict):
                 raise UnreadableError(f"{path.name} has a cell without a text. Ask for it again.")
+            cell.source = encodable(cell.source)
         return notebook
-    except (ValueError, KeyError, AttributeError, TypeError, nbformat.ValidationError) as error:
+    except UnreadableError:
+        raise
+    except Exception as error:  # of many kinds: nbformat trusts what it reads
+        why = str(error) or type(error).__name__
         raise UnreadableError(
-            f"{path.name} is no notebook: {error}. Ask for the file again."
+            f"{path.name} is no notebook ({why}). Ask for the file again."
         ) from error
 
 

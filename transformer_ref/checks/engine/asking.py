@@ -443,7 +443,8 @@ def describe_error(error: BaseException) -> str:
     except BaseException:
         text = "(its text cannot be read)"
     where = _own_line(error)
-    return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"
+    name = type(error).__name__[:MAX_TEXT]
+    return f"{name}: {text}{where}" if text else f"{name}{where}"
 
 
 def _fault(error: BaseException, case: Case) -> str:

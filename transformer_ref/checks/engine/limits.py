@@ -14,6 +14,11 @@ import os
 
 MEMORY_BYTES = 4 << 30
 OUTPUT_BYTES = 256 << 20
+# Of what an answer says besides numbers: structure takes fifty times its bytes when it is read.
+STRUCTURE_BYTES = 4 << 20
+# What a cell printed, and other short replies.
+REPLY_BYTES = 256 << 10
+OUTCOME_TEXT = 10_000  # characters of an error, or of a name
 
 # A copy of a process that is stuck is given up soon, and another one made; the last has more time,
 # as the machine may only be busy.
@@ -38,9 +43,13 @@ SUBMISSION_SECONDS = 600.0
 SUBMISSION_MEMORY_BYTES = 6 << 30
 # Of one process, by the system; more, so that it is ended for it, and not left without any memory.
 PROCESS_MEMORY_BYTES = 8 << 30
+PROCESS_DESCRIPTORS = 1024
+# Of a process that judges, outside.
+JUDGE_MEMORY_BYTES = 4 << 30
 SUBMISSION_PROCESSES = 64
 SUBMISSION_FILE_BYTES = 256 << 20
 SUBMISSION_NOTEBOOK_BYTES = 20 << 20
+SUBMISSION_OTHER_BYTES = 64 << 20  # of the files beside the notebook, together
 SUBMISSION_PRINTED = 4_000  # characters of a cell
 # A cell that does not react to being interrupted is ended with its process this much later.
 INTERRUPT_SECONDS = 5.0

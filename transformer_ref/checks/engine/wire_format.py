@@ -11,6 +11,8 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
+from transformer_ref.checks.engine.limits import STRUCTURE_BYTES
+
 MAX_ENTRIES = 200_000
 MAX_DEPTH = 20
 
@@ -90,6 +92,8 @@ def decode(data: bytes) -> Any:
     """
     try:
         place = 8 + int.from_bytes(data[:8], "big")
+        if place > STRUCTURE_BYTES:
+            raise ValueError(f"received {place} bytes besides numbers, at most {STRUCTURE_BYTES}")
         kinds, tree = json.loads(data[8:place])
         arrays = []
         for kind, shape in kinds:
