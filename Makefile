@@ -47,7 +47,7 @@ pdf: $(READY) ## print the book into _build/pdf, a PDF for each page and one of 
 test: $(READY) ## run all tests, or some: make test STAGES="lint package"
 	@$(RUN) -m tools.run_tests $(STAGES)
 
-test-all: $(READY) ## the same with the tests that else run once a week: more seeds, more answers
+test-all: $(READY) ## the same with what else runs once a week: more seeds, more answers, the count of lines
 	@$(RUN) -m tools.run_tests --all $(STAGES)
 
 test-class: $(READY) ## grade a class of 60, with Dask, PostgreSQL, JupyterHub too; it gets what is not here

@@ -197,6 +197,17 @@ def test_the_package_and_the_checks_are_each_held_to_a_share_of_their_lines() ->
     ]
 
 
+def test_lines_are_counted_once_a_week(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shows = ("-c", "import sys; print(sys.argv[1:])", "--cov=x", "--cov-config=y", "-q")
+    monkeypatch.setattr(run_tests, "STAGES", (Stage("lines", (shows,)),))
+    assert run_tests.main([], {}) == 0
+    assert "\n['-q']\n" in capfd.readouterr().out
+    assert run_tests.main(["--all"], {}) == 0
+    assert "\n['--cov=x', '--cov-config=y', '-q']\n" in capfd.readouterr().out
+
+
 def test_an_unknown_stage_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run_tests.main(["goood"], {})
