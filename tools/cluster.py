@@ -25,11 +25,10 @@ VERSIONS = Path("/usr/lib/postgresql")
 PROXY = "configurable-http-proxy"
 # By it a process is told that its user has another name.
 NAMES = "libnss_wrapper.so"
-PACKAGES = ("postgresql", "nodejs", "npm", "libnss-wrapper")
 
 HOW_TO_GET_IT = f"""\
 These tests need Dask, PostgreSQL and JupyterHub: pip install -e '.[cluster,postgresql,hub]'
-and, on Debian and Ubuntu, sudo apt-get install {" ".join(PACKAGES)}
+and, on Debian and Ubuntu, sudo apt-get install postgresql nodejs npm libnss-wrapper
 and npm install --prefix {sys.prefix} {PROXY}"""
 
 
@@ -68,6 +67,16 @@ def requirements() -> list[str]:
     return [each for name in EXTRAS for each in extras[name] if "transformer-ref" not in each]
 
 
+def packages_missing() -> list[str]:
+    """Return Debian's packages of what is not here: an npm of another maker refuses Debian's."""
+    found = {
+        "postgresql": postgresql(),
+        "nodejs npm": shutil.which("npm"),
+        "libnss-wrapper": names_of_accounts(),
+    }
+    return " ".join(names for names, place in found.items() if place is None).split()
+
+
 def fetch(ci: bool) -> str:
     """Get what is missing, if that may be; return what is missing then, or ""."""
     if any(importlib.util.find_spec(name) is None for name in EXTRAS.values()):
@@ -76,8 +85,8 @@ def fetch(ci: bool) -> str:
         if not install_with_uv(python, arguments):
             run_pip(python, arguments, "Dask, psycopg and JupyterHub")
         importlib.invalidate_caches()
-    if None in (postgresql(), names_of_accounts(), shutil.which("npm")):
-        all(map(succeeds, apt_get(PACKAGES, ci)))
+    if packages := packages_missing():
+        all(map(succeeds, apt_get(packages, ci)))
     if proxy() is None:
         succeeds(["npm", "install", "--prefix", sys.prefix, PROXY])
     return why_not()

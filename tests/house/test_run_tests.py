@@ -143,6 +143,15 @@ def test_the_extras_of_a_whole_class_are_those_of_the_project() -> None:
     assert names == list(cluster.EXTRAS.values())
 
 
+def test_only_what_a_whole_class_lacks_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "postgresql", lambda: None)
+    monkeypatch.setattr(cluster, "names_of_accounts", lambda: None)
+    monkeypatch.setattr(cluster.shutil, "which", lambda name: f"/usr/local/bin/{name}")
+    assert cluster.packages_missing() == ["postgresql", "libnss-wrapper"]
+    monkeypatch.setattr(cluster.shutil, "which", lambda name: None)
+    assert cluster.packages_missing() == ["postgresql", "nodejs", "npm", "libnss-wrapper"]
+
+
 def test_in_ci_a_browser_that_cannot_be_had_fails_at_once(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
