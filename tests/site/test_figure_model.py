@@ -129,7 +129,9 @@ def test_a_word_goes_through_step_by_step(figure: Locator, speller: Speller) -> 
     passes = expected_shapes(speller, word)
     parts = []
     steps = 0
-    while figure.get_by_role("button", name="Next").get_attribute("aria-disabled") == "false":
+    following = figure.get_by_role("button", name="Next")
+    expect(following).to_have_attribute("aria-disabled", "false")
+    while following.get_attribute("aria-disabled") == "false":
         press(figure, "Next")
         steps += 1
         assert said(figure).startswith(f"Step {steps} of ")
@@ -370,7 +372,9 @@ def test_it_fits_its_place_and_does_not_jump(browser: Browser, address: str, wid
     norm = figure.get_by_label("Norm", exact=True)
     for word in WORDS[:2]:
         choose(figure, "Word", word)
-        while figure.get_by_role("button", name="Next").get_attribute("aria-disabled") == "false":
+        following = figure.get_by_role("button", name="Next")
+        expect(following).to_have_attribute("aria-disabled", "false")
+        while following.get_attribute("aria-disabled") == "false":
             press(figure, "Next")
             heights.add(figure.evaluate("one => one.offsetHeight"))
         assert figure.locator("svg").evaluate(outside) == []
