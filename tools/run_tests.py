@@ -63,8 +63,8 @@ BY_GROUP = (*ON_ALL_CORES, "--dist=loadgroup")
 SPREAD = (*ON_ALL_CORES, "--dist=worksteal")
 # A process for each core: threads of each of them would only get into the way of the others.
 ONE_THREAD = {"MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+COUNTS_LINES = "--cov"  # what the options that count lines begin with
 # By its folder: asked for by name, the package would be imported, and torch cannot be so twice.
-COUNTS_LINES = "--cov"
 LINES_OF_CHECKS = ("--cov=transformer_ref/checks", "--cov-config=tests/checks/coverage.toml")
 REPORT = "tests/checks/test_report.py"
 GRADES_A_CLASS = ("tests/checks/test_classroom.py", "tests/notebooks")
@@ -191,7 +191,7 @@ def in_ci(environ: Mapping[str, str]) -> bool:
 
 
 def for_every_day(stage: Stage) -> Stage:
-    """Return the stage without the count of lines, which takes a test half as long again."""
+    """Return the stage without the count of lines, by which tests take half as long again."""
     commands = tuple(
         tuple(part for part in command if not part.startswith(COUNTS_LINES))
         for command in stage.commands

@@ -16,10 +16,10 @@ import re
 import socket
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from transformer_ref.checks.classroom import student
-from transformer_ref.checks.classroom.system_calls import forbid_system_calls
+from transformer_ref.checks.classroom.system_calls import call, forbid_system_calls
 from transformer_ref.checks.engine.limits import SUBMISSION_FILE_BYTES
 
 # Linux's numbers, from sched.h, mount.h and capability.h.
@@ -72,16 +72,16 @@ def _copy(asking: socket.socket, requests: int, replies: int) -> NoReturn:
 def _enter_namespaces() -> None:
     """Leave the namespaces of the sandbox for new ones, with empty folders to write to."""
     user, group = os.getuid(), os.getgid()
-    _call("unshare", NEW_USER | NEW_MOUNTS | NEW_PID | NEW_IPC | NEW_NETWORK)
+    call("unshare", NEW_USER | NEW_MOUNTS | NEW_PID | NEW_IPC | NEW_NETWORK)
     same = {"setgroups": "deny", "uid_map": f"{user} {user} 1", "gid_map": f"{group} {group} 1"}
     for name, text in same.items():
         Path("/proc/self", name).write_text(text)
     for folder in ("/tmp", "/dev/shm"):
         _empty(folder)
     settings = "newinstance,ptmxmode=666"  # terminals of its own
-    _call("mount", "devpts", "/dev/pts", "devpts", NO_SETUID | NO_PROGRAMS, settings)
+    call("mount", "devpts", "/dev/pts", "devpts", NO_SETUID | NO_PROGRAMS, settings)
     # To root the settings of the system would be writable.
-    _call("mount", None, "/proc", None, REMOUNT | BIND | OF_PROCESSES, None)
+    call("mount", None, "/proc", None, REMOUNT | BIND | OF_PROCESSES, None)
     os.makedirs(os.environ["HOME"])
     os.chdir(os.environ["HOME"])
 
@@ -97,10 +97,10 @@ def _empty(folder: str) -> None:
         (place, os.open(place, os.O_PATH)) for place in places if place.startswith(folder + "/")
     ]
     size = f"size={SUBMISSION_FILE_BYTES}"
-    _call("mount", "tmpfs", folder, "tmpfs", NO_SETUID | NO_DEVICES, size)
+    call("mount", "tmpfs", folder, "tmpfs", NO_SETUID | NO_DEVICES, size)
     for place, descriptor in kept:
         os.makedirs(place)
-        _call("mount", f"/proc/self/fd/{descriptor}", place, None, BIND, None)
+        call("mount", f"/proc/self/fd/{descriptor}", place, None, BIND, None)
 
 
 def _unescaped(place: str) -> str:
@@ -113,7 +113,7 @@ def _be_first(requests: int, replies: int) -> NoReturn:
     try:
         # Where bubblewrap had to cover a part of /proc (for root), the system refuses a new one.
         with suppress(OSError):
-            _call("mount", "proc", "/proc", "proc", OF_PROCESSES, None)
+            call("mount", "proc", "/proc", "proc", OF_PROCESSES, None)
         _drop_capabilities()
         forbid_system_calls()
         os.dup2(requests, 0)
@@ -134,19 +134,7 @@ def _be_first(requests: int, replies: int) -> NoReturn:
 def _drop_capabilities() -> None:
     """Give up the rights that come with new namespaces; nothing can win them back."""
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)
-    _call("capset", header, (ctypes.c_uint32 * 6)())
-
-
-def _call(name: str, *arguments: Any) -> None:
-    """Call a function of the C library; a string goes as its bytes.
-
-    Raises:
-        OSError: if it fails.
-    """
-    arguments = tuple(os.fsencode(each) if isinstance(each, str) else each for each in arguments)
-    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments):
-        number = ctypes.get_errno()
-        raise OSError(number, f"{name}: {os.strerror(number)}")
+    call("capset", header, (ctypes.c_uint32 * 6)())
 
 
 if __name__ == "__main__":

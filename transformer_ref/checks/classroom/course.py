@@ -217,12 +217,14 @@ class Classroom:
         """Keep each result as it comes, and write it; return what was lost with a process."""
         lost = []
         for job in tqdm(as_completed(started), total=len(started), unit="result"):
-            key = started[job]
+            key, graded = started[job], None
             for row in waiting[key]:
                 with row.reports_errors():
                     row.problem = row.submission.problem
-                    row.graded = Graded.from_plain(job.result())
-                    keep_result(self.results, key, row.graded)
+                    if graded is None:
+                        graded = Graded.from_plain(job.result())
+                        keep_result(self.results, key, graded)
+                    row.graded = graded
                     self._write(row)
             if isinstance(job.exception(), BrokenExecutor):
                 lost.append(key)

@@ -73,11 +73,10 @@ def read_submission(folder: Path, release: NotebookNode, slug: str) -> Submissio
         notebook = rebuild(release, _read(folder / f"{slug}.ipynb", files))
         others = tuple(path for path in files if path.suffix != ".ipynb")
         _require_few_bytes(others)
-        remark = _why_no_time(folder / TIMESTAMP)
+        times = [path for path in others if path.relative_to(folder).parts[0] == TIMESTAMP]
+        remark = _why_no_time(times)
         if remark:
-            others = tuple(
-                path for path in others if path.relative_to(folder).parts[0] != TIMESTAMP
-            )
+            others = tuple(path for path in others if path not in times)
         return Submission(notebook, remark=remark, files=others)
     except Exception as error:  # whatever it holds, it must not stop the grading of the others
         known = isinstance(error, UnreadableError)
@@ -191,11 +190,15 @@ def _require_few_bytes(files: Sequence[Path]) -> None:
         )
 
 
-def _why_no_time(timestamp: Path) -> str:
-    """Say what is wrong with the file from which nbgrader has a submission's time, or ""."""
-    if not timestamp.exists():
+def _why_no_time(files: Sequence[Path]) -> str:
+    """Say what is wrong with the file from which nbgrader has a submission's time, or "".
+
+    A folder of that name may hold several.
+    """
+    if not files:
         return ""
     try:
+        (timestamp,) = (path for path in files if path.name == TIMESTAMP)
         parse_utc(timestamp.read_text(encoding="utf-8").strip())
     except Exception:  # what is in it came from outside
         return f"{TIMESTAMP} holds no time, so it counts as handed in on time."

@@ -1,4 +1,6 @@
-"""Takes away from a student's process, for good, what it may ask of Linux and no exercise needs.
+"""Calls Linux where Python has no function for it, and forbids calls to a student's process.
+
+Forbidden, for good, is what no exercise needs.
 
 A sandbox hides files, processes and the network. These calls lead around it: new namespaces, in
 which a process has rights again and may mount control groups; keyrings, which all processes of a
@@ -12,6 +14,7 @@ import errno
 import os
 import platform
 import struct
+from typing import Any
 
 # The numbers of Linux's tables, x86-64 and 64-bit ARM.
 _NUMBERS = {
@@ -47,6 +50,18 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
+def call(name: str, *arguments: Any) -> None:
+    """Call a function of the C library; a string goes as its bytes.
+
+    Raises:
+        OSError: if it fails.
+    """
+    arguments = tuple(os.fsencode(each) if isinstance(each, str) else each for each in arguments)
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments):
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+
+
 def forbid_system_calls() -> None:
     """Refuse these calls to this process and all that it starts; nothing takes that back.
 
@@ -57,16 +72,9 @@ def forbid_system_calls() -> None:
     if numbers is None:
         raise OSError(errno.ENOSYS, f"no table of system calls for {platform.machine()}")
     code = _filter(numbers)
-    program = _Program(len(code) // 8, code)
-    library = ctypes.CDLL(None, use_errno=True)
-    for arguments in (
-        (library.prctl, _SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0),
-        (library.syscall, numbers["seccomp"], _SET_FILTER, _FOR_ALL_THREADS, ctypes.byref(program)),
-    ):
-        call, *others = arguments
-        if call(*others):
-            number = ctypes.get_errno()
-            raise OSError(number, f"system calls cannot be refused: {os.strerror(number)}")
+    program = ctypes.byref(_Program(len(code) // 8, code))
+    call("prctl", _SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    call("syscall", numbers["seccomp"], _SET_FILTER, _FOR_ALL_THREADS, program)
 
 
 def _filter(numbers: dict[str, int]) -> bytes:
