@@ -1,26 +1,33 @@
-"""Run every stage of the tests: `python -m tools.run_tests [stage ...]`.
+"""Run the stages of the tests: `python -m tools.run_tests [--all] [stage ...]`.
 
-Every stage runs even when an earlier one failed.  The summary at the end gives the time of each;
-the exit status is 0 only when all of them passed.  A browser and a sandbox are looked for before
-the first one, and fetched where there is none; without them their stages are left out, which in CI
-is a failure.  The stage whole-class runs only where it is asked for.
+Without `--all` they prove that the course works; with it they prove everything, which takes four
+times as long.  Every stage runs even when an earlier one failed.  The summary at the end gives the
+time of each stage and, for each test that failed, the command that runs it again; the exit status
+is 0 only when all of them passed.  A browser and a sandbox are looked for before the first stage,
+and fetched where there is none; without them their stages are left out, which in CI is a failure.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools import build_book, chromium, cluster, sandbox
+from tools.draw_sample import sample
 from tools.notebooks import CELL_TIMEOUT, EXECUTION_ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parent.parent
+# pytest writes the names of the tests that failed into its cache; each command has its own.
+CACHES = ROOT / ".pytest_cache" / "stages"
 
 PASSED, FAILED, LEFT_OUT = "passed", "FAILED", "left out"
 
@@ -30,7 +37,7 @@ class Stage:
     """A named part of the tests.
 
     Attributes:
-        name: how the summary and the command line call it.
+        name: what the summary and the command line call it.
         commands: run one after the other, all of them; each without the Python in front.
         environment: what is set for them besides what is set already.
         needs: "browser" for Chromium, "sandbox" for what grades a class, "cluster" for that with
@@ -45,11 +52,19 @@ class Stage:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a stage: one of the words above, and the seconds that it took."""
+    """How a stage ended.
+
+    Attributes:
+        stage: the stage.
+        word: PASSED, FAILED or LEFT_OUT.
+        seconds: how long it took.
+        again: for each test that failed, the command that runs it again.
+    """
 
     stage: Stage
     word: str
     seconds: float
+    again: tuple[str, ...] = ()
 
 
 PYTEST = ("-m", "pytest", "-q")
@@ -59,22 +74,16 @@ BY_FILE = (*ON_ALL_CORES, "--dist=loadfile")
 # The tests of one page stay in one process, which visits the page once for all of them.
 BY_GROUP = (*ON_ALL_CORES, "--dist=loadgroup")
 # Each process begins with a part of the tests in their order, so what a module makes once for its
-# tests is rarely made twice; who is done takes over half of what another one has left.
+# tests is rarely made twice; a process that is done takes over half of what another has left.
 SPREAD = (*ON_ALL_CORES, "--dist=worksteal")
-# A process for each core: threads of each of them would only get into the way of the others.
+# One process per core: with several threads each, they would only get in each other's way.
 ONE_THREAD = {"MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-COUNTS_LINES = "--cov"  # what the options that count lines begin with
 # By its folder: asked for by name, the package would be imported, and torch cannot be so twice.
 LINES_OF_CHECKS = ("--cov=transformer_ref/checks", "--cov-config=tests/checks/coverage.toml")
-REPORT = "tests/checks/test_report.py"
-GRADES_A_CLASS = ("tests/checks/test_classroom.py", "tests/notebooks")
-# What is tried once a week is left out, as pyproject.toml says, or a stage that chooses by marks.
-NOT_WEEKLY = " and not weekly"
-EVERY_TEST = {"PYTEST_ADDOPTS": "-m ''"}
 NBVAL = ("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}")
-
 # What nbval has run is what the next stage puts on the pages.
 KEPT_FOR_THE_BOOK = ("-p", "tools.keep_executed", f"--keep-executed={build_book.STAGED.parent}")
+EVERY_TEST = ("-m", "")
 
 LINT = Stage(
     "lint",
@@ -85,64 +94,114 @@ LINT = Stage(
         ("-m", "tools.notebooks", "check"),
     ),
 )
-STAGES = (
-    LINT,
-    Stage("house", ((*PYTEST, *BY_FILE, "tests/house"),)),
+
+
+def marked(expression: str, everything: bool) -> tuple[str, str]:
+    """Choose tests by their marks, and of these the quick ones unless everything is asked for."""
+    chosen = [expression] * bool(expression) + ["not weekly"] * (not everything)
+    return "-m", " and ".join(chosen)
+
+
+def stages(everything: bool) -> tuple[Stage, ...]:
+    """Return the stages in their order.
+
+    Args:
+        everything: also the tests marked weekly, the stages that consist of them, and the count of
+            lines, with which tests take half as long again.
+    """
+
+    def tests(*arguments: str, marks: str = "") -> tuple[str, ...]:
+        return (*PYTEST, *arguments, *marked(marks, everything))
+
     # Below 95% of lines pytest-cov fails the stage, as pyproject.toml says.
-    Stage("package", ((*PYTEST, *SPREAD, "tests/package", "--cov=transformer_ref"),), ONE_THREAD),
-    Stage("joeynmt", ((*PYTEST, "tests/joeynmt"),)),
-    # The report runs no line that the others do not.
-    Stage(
-        "checks",
-        (
-            (
-                *(*PYTEST, *SPREAD, "tests/checks", f"--ignore={REPORT}", *LINES_OF_CHECKS),
-                *("-m", "not sandbox" + NOT_WEEKLY),
-            ),
-            (*PYTEST, *SPREAD, REPORT),
+    counted = {
+        "package": ("--cov=transformer_ref",) * everything,
+        "checks": LINES_OF_CHECKS * everything,
+    }
+    grades_a_class = ("tests/checks/test_classroom.py", "tests/notebooks")
+    notebooks = ("book", "solutions") if everything else ("book",)
+    daily = (
+        LINT,
+        Stage("house", (tests(*BY_FILE, "tests/house"),)),
+        Stage("package", (tests(*SPREAD, "tests/package", *counted["package"]),), ONE_THREAD),
+        Stage(
+            "checks",
+            (tests(*SPREAD, "tests/checks", *counted["checks"], marks="not sandbox"),),
+            ONE_THREAD,
         ),
-        ONE_THREAD,
-    ),
-    Stage(
-        "exercises",
-        ((*PYTEST, *BY_FILE, "tests/notebooks", "-m", "not sandbox" + NOT_WEEKLY),),
-        ONE_THREAD,
-    ),
-    Stage(
-        "class",
-        ((*PYTEST, *BY_FILE, *GRADES_A_CLASS, "-m", "sandbox" + NOT_WEEKLY),),
-        ONE_THREAD,
-        needs="sandbox",
-    ),
-    Stage(
-        "notebooks",
-        ((*PYTEST, *BY_FILE, *NBVAL, *KEPT_FOR_THE_BOOK, "book", "solutions"),),
-        EXECUTION_ENVIRONMENT,
-    ),
-    Stage("book", (("-m", "tools.build_book"),)),
-    Stage("site", ((*PYTEST, "tests/site", "-m", "not browser" + NOT_WEEKLY),)),
-    Stage(
-        "browser",
-        ((*PYTEST, *BY_GROUP, "tests/site", "-m", "browser" + NOT_WEEKLY),),
-        needs="browser",
-    ),
+        Stage("exercises", (tests(*BY_FILE, "tests/notebooks", marks="not sandbox"),), ONE_THREAD),
+        Stage("class", (tests(*BY_FILE, *grades_a_class, marks="sandbox"),), ONE_THREAD, "sandbox"),
+        Stage(
+            "notebooks",
+            ((*PYTEST, *BY_FILE, *NBVAL, *KEPT_FOR_THE_BOOK, *notebooks),),
+            EXECUTION_ENVIRONMENT,
+        ),
+        Stage("book", (("-m", "tools.build_book"),)),
+        Stage("site", (tests("tests/site", marks="not browser"),)),
+        Stage("browser", (tests(*BY_GROUP, "tests/site", marks="browser"),), needs="browser"),
+    )
+    return (*daily, *ONLY_ALL) if everything else daily
+
+
+# What `make test-all` runs beyond the tests of the other stages.
+ONLY_ALL = (
+    Stage("joeynmt", ((*PYTEST, "tests/joeynmt"),)),
+    Stage("elsewhere", (("-m", "tools.elsewhere"),)),
+    Stage("mutation", (("-m", "tools.mutation", "--drawn"),)),
 )
 # What takes long, for `make test-class` alone.
 ON_REQUEST = (
     Stage(
         "whole-class",
-        ((*PYTEST, *BY_FILE, "tests/whole_class"),),
-        {**ONE_THREAD, **EVERY_TEST},
+        ((*PYTEST, *BY_FILE, "tests/whole_class", *EVERY_TEST),),
+        ONE_THREAD,
         needs="cluster",
     ),
 )
 
 
-def run_command(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Run Python with arguments in the root of the repository; return whether it passed."""
-    print(f"$ python {' '.join(arguments)}", flush=True)
+def run_command(
+    arguments: Sequence[str], environment: Mapping[str, str], cache: Path = CACHES / "0"
+) -> tuple[bool, tuple[str, ...]]:
+    """Run Python with arguments in the root of the repository.
+
+    Args:
+        arguments: the command line behind Python.
+        environment: what is set besides what is set already.
+        cache: where pytest keeps the names of the tests that failed.
+
+    Returns:
+        whether it passed, and for each test that failed the command that runs it again.
+    """
+    print(f"$ python {shlex.join(arguments)}", flush=True)
     command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}).returncode == 0
+    runs_pytest = tuple(arguments[:2]) == PYTEST[:2]
+    if runs_pytest:
+        shutil.rmtree(cache, ignore_errors=True)
+        command += ["-o", f"cache_dir={cache}"]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment})
+    if done.returncode == 0:
+        return True, ()
+    names = failed_tests(cache) if runs_pytest else []
+    if not names:
+        return False, (again(arguments, environment),)
+    nbval = [word for word in arguments if word.startswith("--nbval")]
+    if nbval:  # a cell needs the cells before it
+        names = list(dict.fromkeys(name.partition("::")[0] for name in names))
+    return False, tuple(again((*PYTEST, *EVERY_TEST, *nbval, name), environment) for name in names)
+
+
+def failed_tests(cache: Path) -> list[str]:
+    """Return the names of the tests that failed, as pytest's cache has them."""
+    file = cache / "v" / "cache" / "lastfailed"
+    return list(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else []
+
+
+def again(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Write the command that runs something again, to be copied into a shell."""
+    python = os.path.relpath(sys.executable, ROOT)
+    settings = [f"{name}={value}" for name, value in environment.items()]
+    return " ".join([*settings, shlex.join([python, *arguments])])
 
 
 def why_no_browser(environ: Mapping[str, str]) -> str | None:
@@ -190,56 +249,44 @@ def in_ci(environ: Mapping[str, str]) -> bool:
     return environ.get("CI") == "true"
 
 
-def for_every_day(stage: Stage) -> Stage:
-    """Return the stage without the count of lines, by which tests take half as long again."""
-    commands = tuple(
-        tuple(part for part in command if not part.startswith(COUNTS_LINES))
-        for command in stage.commands
-    )
-    return replace(stage, commands=commands)
-
-
-def with_weekly(stage: Stage) -> Stage:
-    """Return the stage with the tests, and the count of lines, that else run once a week."""
-    commands = tuple(
-        tuple(part.removesuffix(NOT_WEEKLY) for part in command) for command in stage.commands
-    )
-    return replace(stage, commands=commands, environment={**stage.environment, **EVERY_TEST})
-
-
 def run_stage(stage: Stage) -> Outcome:
     """Run one stage, all of its commands, and time it."""
     print(f"\n=== {stage.name} ===", flush=True)
     start = time.monotonic()
-    passed = [run_command(command, stage.environment) for command in stage.commands]
-    return Outcome(stage, PASSED if all(passed) else FAILED, time.monotonic() - start)
+    done = [
+        run_command(command, stage.environment, CACHES / f"{stage.name}-{number}")
+        for number, command in enumerate(stage.commands)
+    ]
+    word = PASSED if all(passed for passed, _ in done) else FAILED
+    commands = tuple(command for _, failed in done for command in failed)
+    return Outcome(stage, word, time.monotonic() - start, commands)
 
 
 def summary(outcomes: Sequence[Outcome], note: str | None = None) -> str:
-    """Return the table of the stages, and below it why one is left out."""
+    """Return the table of the stages, why one is left out, and how to run again what failed."""
     lines = ["", "=== summary ==="]
     lines += [f"{o.stage.name:<12}{o.word:<10}{o.seconds:8.1f} s" for o in outcomes]
     lines.append(f"{'all':<22}{sum(o.seconds for o in outcomes):8.1f} s")
     if note is not None:
         lines += ["", note]
+    if failed := [command for outcome in outcomes for command in outcome.again]:
+        lines += ["", "What failed, and the command that runs each again:", *failed]
     return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
     """Run the command line; return the exit status."""
-    names = [stage.name for stage in (*STAGES, *ON_REQUEST)]
+    names = [stage.name for stage in (*stages(everything=True), *ON_REQUEST)]
     parser = argparse.ArgumentParser(prog="python -m tools.run_tests", description=__doc__)
-    parser.add_argument(
-        "stages", nargs="*", help=f"of {', '.join(names)}; when left out, all but the last"
-    )
-    parser.add_argument(
-        "--all", action="store_true", help="also the tests marked weekly, and which lines all run"
-    )
+    parser.add_argument("stages", nargs="*", help=f"of {', '.join(names)}; else all but the last")
+    parser.add_argument("--all", action="store_true", help="everything, and not only what is quick")
     options = parser.parse_args(arguments)
     wanted = options.stages
     if unknown := sorted(set(wanted) - set(names)):
         parser.error(f"unknown stage {', '.join(unknown)}; expected some of {', '.join(names)}")
-    chosen = [stage for stage in (*STAGES, *ON_REQUEST) if stage.name in wanted] or [*STAGES]
+    usual = stages(options.all)
+    possible = (*usual, *(() if options.all else ONLY_ALL), *ON_REQUEST)
+    chosen = [stage for stage in possible if stage.name in wanted] or [*usual]
     try:
         missing = what_is_missing(chosen, environ)
     except ValueError as error:
@@ -250,10 +297,9 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     on_purpose = {"browser"} if environ.get("SKIP_BROWSER") == "1" else set[str]()
     if in_ci(environ) and set(missing) - on_purpose:
         return 1
+    print(f"Samples are drawn by {sample()}; SAMPLE={sample()} draws them again.", flush=True)
     outcomes = [
-        Outcome(stage, LEFT_OUT, 0.0)
-        if stage.needs in missing
-        else run_stage((with_weekly if options.all else for_every_day)(stage))
+        Outcome(stage, LEFT_OUT, 0.0) if stage.needs in missing else run_stage(stage)
         for stage in chosen
     ]
     print(summary(outcomes, note))

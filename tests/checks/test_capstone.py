@@ -174,6 +174,7 @@ def says(message: str, expected: str) -> bool:
     return message.startswith(expected.split("*")[0])
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize(("content", "expected"), BAD.values(), ids=BAD)
 def test_a_broken_file_is_refused_by_name(
     file: Path,
@@ -606,6 +607,7 @@ def test_only_wrong_options_are_errors_of_the_command(
     assert named in capsys.readouterr().err
 
 
+@pytest.mark.weekly
 def test_the_command_runs_as_the_guide_has_it(submitted: Path, gold_file: Path) -> None:
     command = [sys.executable, "-m", "transformer_ref.checks.capstone"]
     done = subprocess.run(

@@ -121,6 +121,7 @@ def test_a_worker_that_does_not_answer_is_an_error(monkeypatch):
     assert worker._process is None
 
 
+@pytest.mark.weekly
 def test_the_worker_reads_descriptors_above_1023():
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -138,6 +139,7 @@ def test_the_worker_reads_descriptors_above_1023():
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@pytest.mark.weekly
 def test_an_answer_that_is_plain_data():
     def word_tokenize(text):
         return text.split()

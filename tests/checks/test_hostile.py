@@ -119,6 +119,7 @@ def import_slow(monkeypatch, tmp_path):
     return load
 
 
+@pytest.mark.weekly
 def test_to_load_a_library_takes_no_time_from_the_answer(import_slow):
     """An optimizer of torch loads its compiler, a second or many."""
 
@@ -140,6 +141,7 @@ def test_a_library_that_never_ends_to_load_is_cut_off(monkeypatch, import_slow):
     assert "cut off after 0.3 s" in grade(SCORES, lambda *_: import_slow(), seconds=0.3).message
 
 
+@pytest.mark.weekly
 def test_what_a_case_needs_is_loaded_before_the_time_runs():
     """The first tensor on "meta" makes torch load hundreds of modules, a second or more."""
     code = """
@@ -462,6 +464,7 @@ def found_in_memory(wanted):
     return False
 
 
+@pytest.mark.weekly
 def test_no_right_result_can_be_found_in_memory():
     seed = 4711  # of no other test, so that the first grading has nothing to find
     scores = [grade(SCORES, looks_for_the_result(), seed, seconds=60).score for _ in range(2)]
@@ -597,6 +600,7 @@ thread.join()
 """
 
 
+@pytest.mark.weekly
 def test_a_fork_after_heavy_use_of_openmp_does_not_hang():
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", OPENMP],
@@ -610,6 +614,7 @@ def test_a_fork_after_heavy_use_of_openmp_does_not_hang():
     assert run.stdout == "[1.0, 1.0, 1.0]\n"
 
 
+@pytest.mark.weekly
 def test_many_gradings_leave_no_process_and_no_descriptor():
     def descriptors():
         return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
@@ -654,6 +659,7 @@ def test_how_a_child_ended_is_told_where_the_system_cannot_look_before_it_reaps(
     assert "killed by SIGSEGV" in grade(SCORES, dies).message
 
 
+@pytest.mark.weekly
 def test_what_an_answer_leaves_running_is_ended(tmp_path):
     written = tmp_path / "alive"
 
@@ -704,6 +710,7 @@ def test_a_child_is_asked_again_and_ended_once():
     assert child.end() is None
 
 
+@pytest.mark.weekly
 def test_each_question_to_a_child_has_its_own_time():
     def work(question, send):
         until = time.process_time() + 0.6

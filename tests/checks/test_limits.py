@@ -58,6 +58,7 @@ def test_more_time_for_an_answer_is_more_time_for_its_cell(monkeypatch):
     assert config().Execute.timeout_func(cell(graded=True)) >= limits.check_cell_seconds(100.0)
 
 
+@pytest.mark.weekly
 def test_the_slowest_way_to_a_result_is_within_the_limit(monkeypatch):
     """No copy is ever ready and no worker ever answers: how long is the check really busy?"""
     short = (0.2, 0.3)

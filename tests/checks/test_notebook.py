@@ -91,6 +91,7 @@ def texts(cell):
     }
 
 
+@pytest.mark.weekly
 def test_a_right_answer_after_openmp_in_the_kernel(cells):
     assert texts(cells[1]) == {
         "stdout": "attention.attention_scores: all 12 cases pass.\nPoints: 2 of 2\n",

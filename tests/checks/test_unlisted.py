@@ -11,6 +11,8 @@ from tests.checks.material import unlisted
 from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.registry import SLUGS
 
+pytestmark = pytest.mark.weekly
+
 for slug in SLUGS:
     import_module(f"{unlisted.__name__}.{slug}")
 

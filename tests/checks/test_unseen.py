@@ -12,6 +12,8 @@ from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.engine.verdict import judge
 from transformer_ref.checks.registry import SLUGS
 
+pytestmark = pytest.mark.weekly
+
 for name in (*SLUGS, "held_out"):
     import_module(f"{unseen.__name__}.{name}")
 

@@ -12,6 +12,8 @@ import pytest
 
 from tools import chromium
 
+pytestmark = pytest.mark.weekly
+
 # Stand-ins for programs: what each does, in the shell.
 STARTS = "echo '<html><head></head><body></body></html>'"
 FAILS = "echo 'libnss3.so: cannot open shared object file' >&2; exit 127"

@@ -14,6 +14,8 @@ import pytest
 from tools import course_zip
 from tools.inputs import ROOT
 
+pytestmark = pytest.mark.weekly
+
 # What git holds although .gitignore names its folder; only instructors look there.
 NEEDS_GIT = {"course/.gitignore", "course/README.md"}
 

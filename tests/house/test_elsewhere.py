@@ -10,6 +10,8 @@ import pytest
 
 from tools import elsewhere
 
+pytestmark = pytest.mark.weekly
+
 X86 = pytest.mark.skipif(
     platform.machine().lower() not in {"x86_64", "amd64"},
     reason="the settings choose among the instructions of x86 processors",

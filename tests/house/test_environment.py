@@ -13,6 +13,8 @@ import pytest
 from tools import bootstrap, environment
 from tools.environment import Machine, SetupError
 
+pytestmark = pytest.mark.weekly
+
 GOOD_MACHINES = [
     Machine("Linux", "x86_64", ("glibc", "2.28")),
     Machine("Linux", "aarch64", ("glibc", "2.41")),

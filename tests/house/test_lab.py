@@ -285,6 +285,7 @@ def links() -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.weekly
 def test_jupyterlab_opens_in_my_work(server: Server) -> None:
     status, _, place = server.get("/")
     assert (status, place.split("?")[0]) == (200, "/lab/tree/my-work")
@@ -293,6 +294,7 @@ def test_jupyterlab_opens_in_my_work(server: Server) -> None:
     assert json.loads(body)["path"] == "my-work/attention/attention.ipynb"
 
 
+@pytest.mark.weekly
 def test_every_link_leads_to_its_section(server: Server) -> None:
     """Where JupyterLab goes for a link: a path from the notebook's folder, or from the root."""
     given = links()

@@ -6,6 +6,8 @@ import pytest
 
 from tools import mutation
 
+pytestmark = pytest.mark.weekly
+
 SHOWN = """# transformer_ref.masks.x_causal_mask__mutmut_3: survived
 --- transformer_ref/masks.py
 +++ transformer_ref/masks.py

@@ -21,6 +21,8 @@ import pytest
 from tools import environment, pip_settings
 from tools.pip_settings import translate
 
+pytestmark = pytest.mark.weekly
+
 
 @pytest.fixture(autouse=True)
 def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import coverage
 import pytest
 
-from tools import chromium, cluster, run_tests, sandbox
+from tools import chromium, cluster, draw_sample, run_tests, sandbox
 from tools.run_tests import Stage
 
-REAL_STAGES = run_tests.STAGES
+pytestmark = pytest.mark.weekly
+
+REAL_STAGES = run_tests.stages
 PASSES = ("-c", "print('fine')")
 FAILS = ("-c", "raise SystemExit(3)")
+
+
+def replace_stages(monkeypatch: pytest.MonkeyPatch, *stages: Stage) -> None:
+    """Let `make test` have these stages, and `make test-all` no others."""
+    monkeypatch.setattr(run_tests, "stages", lambda everything: stages)
+    monkeypatch.setattr(run_tests, "ONLY_ALL", ())
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +32,7 @@ def no_real_stages(monkeypatch: pytest.MonkeyPatch) -> None:
         Stage("bad", (FAILS, PASSES)),
         Stage("browser", (PASSES,), needs="browser"),
     )
-    monkeypatch.setattr(run_tests, "STAGES", stages)
+    replace_stages(monkeypatch, *stages)
     monkeypatch.setattr(chromium, "find", lambda: None)
     monkeypatch.setattr(chromium, "fetch", lambda ci: None)
 
@@ -90,7 +99,7 @@ def test_without_a_sandbox_its_stage_is_left_out_and_in_ci_all_fails(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stages = (Stage("good", (PASSES,)), Stage("class", (PASSES,), needs="sandbox"))
-    monkeypatch.setattr(run_tests, "STAGES", stages)
+    replace_stages(monkeypatch, *stages)
     monkeypatch.setattr(sandbox, "why_not", lambda: "apt-get install bubblewrap")
     monkeypatch.setattr(sandbox, "fetch", lambda ci: "apt-get install bubblewrap")
     assert run_tests.main([], {}) == 0
@@ -107,7 +116,7 @@ def test_what_is_run_on_request_gets_what_it_needs_and_is_in_no_other_run(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     asked = (Stage("whole-class", (PASSES,), needs="cluster"),)
-    monkeypatch.setattr(run_tests, "STAGES", (Stage("good", (PASSES,)),))
+    replace_stages(monkeypatch, Stage("good", (PASSES,)))
     monkeypatch.setattr(run_tests, "ON_REQUEST", asked)
     monkeypatch.setattr(sandbox, "why_not", lambda: "")
     monkeypatch.setattr(cluster, "why_not", lambda: pytest.fail("must not look"))
@@ -190,7 +199,9 @@ def test_a_wrong_chromium_is_named_at_once(
 
 
 def test_the_package_and_the_checks_are_each_held_to_a_share_of_their_lines() -> None:
-    commands = {stage.name: stage.commands[0] for stage in REAL_STAGES}
+    commands = {stage.name: stage.commands[0] for stage in REAL_STAGES(everything=True)}
+    daily = {stage.name: stage.commands[0] for stage in REAL_STAGES(everything=False)}
+    assert not [word for word in daily["package"] + daily["checks"] if word.startswith("--cov")]
     assert "--cov=transformer_ref" in commands["package"]
     assert "--cov=transformer_ref/checks" in commands["checks"]
     (file,) = [word for word in commands["checks"] if word.startswith("--cov-config=")]
@@ -206,17 +217,6 @@ def test_the_package_and_the_checks_are_each_held_to_a_share_of_their_lines() ->
     ]
 
 
-def test_lines_are_counted_once_a_week(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    shows = ("-c", "import sys; print(sys.argv[1:])", "--cov=x", "--cov-config=y", "-q")
-    monkeypatch.setattr(run_tests, "STAGES", (Stage("lines", (shows,)),))
-    assert run_tests.main([], {}) == 0
-    assert "\n['-q']\n" in capfd.readouterr().out
-    assert run_tests.main(["--all"], {}) == 0
-    assert "\n['--cov=x', '--cov-config=y', '-q']\n" in capfd.readouterr().out
-
-
 def test_an_unknown_stage_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run_tests.main(["goood"], {})
@@ -225,21 +225,90 @@ def test_an_unknown_stage_is_named(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_environment_of_a_stage_reaches_its_commands() -> None:
     code = "import os; raise SystemExit(os.environ['OMP_NUM_THREADS'] != '1')"
-    assert run_tests.run_command(("-c", code), {"OMP_NUM_THREADS": "1"})
-    assert not run_tests.run_command(("-c", code), {"OMP_NUM_THREADS": "2"})
+    assert run_tests.run_command(("-c", code), {"OMP_NUM_THREADS": "1"})[0]
+    assert not run_tests.run_command(("-c", code), {"OMP_NUM_THREADS": "2"})[0]
 
 
-@pytest.mark.parametrize(("arguments", "expected"), [(["good"], 1), (["--all", "good"], 0)])
-def test_what_is_tried_once_a_week_is_left_out_but_on_request(
-    arguments: list[str], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_each_stage_of_every_day_is_a_part_of_everything() -> None:
+    names = [stage.name for stage in REAL_STAGES(everything=True)]
+    daily = [stage.name for stage in REAL_STAGES(everything=False)]
+    assert daily == names[: len(daily)]
+
+
+TWO_TESTS = """
+import pytest
+
+def test_fails():
+    assert False
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", ["a b", "c"])
+def test_weekly(name):
+    assert name == "c"
+"""
+
+
+@pytest.fixture
+def file_of_tests(tmp_path: Path) -> Path:
+    file = tmp_path / "test_two.py"
+    file.write_text(TWO_TESTS)
+    return file
+
+
+def pytest_command(file: Path, everything: bool) -> tuple[str, ...]:
+    ini = ("-c", str(run_tests.ROOT / "pyproject.toml"), f"--rootdir={file.parent}")
+    return (*run_tests.PYTEST, *ini, str(file), *run_tests.marked("not browser", everything))
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_what_is_marked_weekly_is_left_out_but_on_request(
+    everything: bool, file_of_tests: Path, tmp_path: Path
 ) -> None:
-    test = tmp_path / "test_often.py"
-    test.write_text("import pytest\n@pytest.mark.weekly\ndef test_it(): raise SystemExit\n")
-    ini = f"--config-file={run_tests.ROOT / 'pyproject.toml'}"
-    command = ("-m", "pytest", "-q", "--collect-only", ini, str(test))
-    monkeypatch.setattr(run_tests, "STAGES", (Stage("good", (command,)),))
-    # Where all tests of a file are left out, pytest ends with a status of its own.
-    assert run_tests.main(arguments, {}) == expected
-    command = (*command, "-m", "not browser" + run_tests.NOT_WEEKLY)
-    monkeypatch.setattr(run_tests, "STAGES", (Stage("good", (command,)),))
-    assert run_tests.main(arguments, {}) == expected
+    command = pytest_command(file_of_tests, everything)
+    passed, failed = run_tests.run_command(command, {}, tmp_path / "cache")
+    assert not passed
+    names = [shlex.split(line)[-1].partition("::")[2] for line in failed]
+    assert names == ["test_fails", "test_weekly[a b]"][: 1 + everything]
+
+
+def test_the_summary_ends_with_commands_that_run_again_what_failed(
+    file_of_tests: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    command = pytest_command(file_of_tests, True)
+    quoting = Stage("quoting", (command,), {"LANGUAGE_OF_TEST": "en"})
+    replace_stages(monkeypatch, Stage("good", (PASSES,)), quoting, Stage("bad", (FAILS,)))
+    assert run_tests.main([], {}) == 1
+    lines = capfd.readouterr().out.partition("runs each again:\n")[2].splitlines()
+    assert len(lines) == 3
+    assert "test_fails" in lines[0]
+    assert lines[1].startswith("LANGUAGE_OF_TEST=en ")
+    assert "raise SystemExit(3)" in lines[2]
+    assert shlex.split(lines[1])[-1].endswith("test_weekly[a b]")
+
+
+def test_a_cell_is_run_again_with_the_cells_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = ["book/a.ipynb::Cell 3", "book/a.ipynb::Cell 4"]
+    monkeypatch.setattr(run_tests, "failed_tests", lambda cache: found)
+    command = (*run_tests.PYTEST, *run_tests.NBVAL, "nothing.ipynb")
+    passed, failed = run_tests.run_command(command, {}, tmp_path / "cache")
+    assert not passed
+    (line,) = failed
+    assert shlex.split(line)[-1] == "book/a.ipynb"
+    assert "--nbval" in shlex.split(line)
+
+
+def test_a_sample_is_another_one_for_another_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"name {number}" for number in range(4000)]
+    drawn = {}
+    for commit in ("abc", "def", "abc"):
+        monkeypatch.setenv("SAMPLE", commit)
+        draw_sample.sample.cache_clear()
+        found = {name for name in names if draw_sample.is_drawn(name, 4)}
+        assert drawn.setdefault(commit, found) == found
+    draw_sample.sample.cache_clear()
+    assert drawn["abc"] != drawn["def"]
+    assert all(len(found) == pytest.approx(1000, abs=120) for found in drawn.values())

@@ -16,6 +16,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from tools import notebooks
 
+pytestmark = pytest.mark.weekly
+
 URL = "https://example.org/course"
 PNG = "iVBORw0KGgo="
 

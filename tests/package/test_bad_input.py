@@ -18,6 +18,8 @@ import transformer_ref
 from tests.package import bad_input
 from tests.package.bad_input import WITHOUT_A_CASE, Bad, Entry
 
+pytestmark = pytest.mark.weekly
+
 ENTRIES: dict[str, Entry] = {
     name: entry
     for table in vars(bad_input).values()

@@ -34,6 +34,8 @@ from benchmarks.timing import Ratio, compare
 from transformer_ref import Transformer
 from transformer_ref.training import Trainer
 
+pytestmark = pytest.mark.weekly
+
 CPU = torch.device("cpu")
 TINY = models.sizes(16, 1, 31, max_len=64)
 JOB = decoding.Job(TINY, source=5, tokens=4)

@@ -14,6 +14,8 @@ from transformer_ref.experiments.results import load_results
 from transformer_ref.masks import causal_mask, padding_mask
 from transformer_ref.training import sequence_loss, split_target
 
+pytestmark = pytest.mark.weekly
+
 
 def batch(words: Sequence[tuple[str, Sequence[str]]]) -> tuple[torch.Tensor, torch.Tensor]:
     """Source and target, begin and end included."""

@@ -168,6 +168,7 @@ def test_every_system_has_the_same_size_within_two_percent() -> None:
         assert math.isclose(got, wanted, rel_tol=0.02)
 
 
+@pytest.mark.weekly
 def test_a_run_scores_what_the_model_says(monkeypatch: Any) -> None:
     """A model that knows the answers, so that no training is needed to see the scores."""
     entries = {split: load_cmudict(split)[:30] for split in ("train", "dev", "test")}
@@ -183,6 +184,7 @@ def test_a_run_scores_what_the_model_says(monkeypatch: Any) -> None:
     assert found["losses"] == [1.0, 1.0]
 
 
+@pytest.mark.weekly
 def test_training_starts_at_the_loss_of_guessing_and_falls() -> None:
     entries = load_cmudict("train")[:400]
     recipe = replace(systems.RECIPE, epochs=6, batch_size=32, warmup=20)

@@ -201,6 +201,7 @@ def test_the_search_is_that_of_the_config_or_of_the_options(config, monkeypatch,
     assert capsys.readouterr().out == "a\na\n"
 
 
+@pytest.mark.weekly
 def test_g2p_is_trained_as_its_config_says(config, capsys):
     assert run("train", "--config", config("g2p"), "--limit", 20, "--run-dir", "here") == 0
     results = json.loads(Path("here/results.json").read_text())
@@ -211,6 +212,7 @@ def test_g2p_is_trained_as_its_config_says(config, capsys):
     assert run("translate", "--model", "here", "--device", "cpu", "knight") == 0
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize(("supported", "used"), [(True, "bfloat16"), (False, "float32")])
 def test_a_processor_without_bfloat16_trains_in_float32(
     config, capsys, monkeypatch, supported, used
@@ -323,6 +325,7 @@ def test_the_examples_of_the_help_are_understood():
         cli._parser().parse_args(command.split())
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_under_torchrun_the_first_process_speaks_for_all(config):
     name = config("reversal", "[data]\nexamples = 24\nlimit = 24")

@@ -17,6 +17,8 @@ from transformer_ref.applications import translation
 from transformer_ref.applications.command_line import _device
 from transformer_ref.parallel import Processes, join_processes
 
+pytestmark = pytest.mark.weekly
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -99,6 +99,7 @@ def test_words_that_cannot_be_spelled_are_refused(speller, word):
         speller.pronounce(word)
 
 
+@pytest.mark.weekly
 def test_training_writes_a_model_and_its_results(tmp_path, capsys):
     written = train_g2p(tmp_path, SMALL, SHORT, device=torch.device("cpu"), limit=40)
     assert json.loads((tmp_path / "results.json").read_text()) == json.loads(json.dumps(written))
@@ -108,6 +109,7 @@ def test_training_writes_a_model_and_its_results(tmp_path, capsys):
     assert "epoch 2: loss" in capsys.readouterr().out
 
 
+@pytest.mark.weekly
 def test_training_twice_gives_the_same_numbers(tmp_path):
     runs = [
         train_g2p(tmp_path / name, SMALL, SHORT, device=torch.device("cpu"), limit=40)
@@ -121,6 +123,7 @@ def test_a_speller_translates_words_into_strings(speller):
     assert speller.translate([]) == []
 
 
+@pytest.mark.weekly
 def test_a_wider_beam_finds_likelier_pronunciations(speller):
     """Measured by one pass of teacher forcing over the answer."""
     words = [word for word, _ in load_cmudict("dev")[:400]]

@@ -334,6 +334,7 @@ class TestCompile:
         compiled, real = self.compiled(model), batch[1] != PAD
         torch.testing.assert_close(compiled(*batch)[real], model(*batch)[real])
 
+    @pytest.mark.weekly
     def test_gradients(self, device: torch.device) -> None:
         model = small_model(device, **ONE_LAYER_EACH).train()
         batch = small_batch(device, model.config)
@@ -354,6 +355,7 @@ class TestCompile:
             real = batch[1] != PAD
             torch.testing.assert_close(compiled(*batch)[real], model(*batch)[real])
 
+    @pytest.mark.weekly
     def test_stacks(self, device: torch.device) -> None:
         model = small_model(device)
         src, tgt = small_batch(device, model.config)
@@ -374,6 +376,7 @@ class TestCompile:
         for options in ({"need_weights": True}, {"is_causal": True}):
             torch.testing.assert_close(compiled(x, x, x, **options), attention(x, x, x, **options))
 
+    @pytest.mark.weekly
     @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
     def test_generated_code(self, device: torch.device) -> None:

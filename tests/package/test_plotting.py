@@ -188,6 +188,7 @@ def test_nothing_is_shown(weights, monkeypatch):
     plotting.plot_head_values(weights[:, :, 0, 0])
 
 
+@pytest.mark.weekly
 def test_the_package_does_not_need_matplotlib():
     script = "import sys; sys.modules['matplotlib'] = None; import transformer_ref.applications.g2p"
     subprocess.run([sys.executable, "-c", script], check=True)

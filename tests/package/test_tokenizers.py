@@ -234,6 +234,7 @@ def words_by_definition(text: str) -> list[str]:
     return tokens
 
 
+@pytest.mark.weekly
 @MANY
 @given(st.text())
 def test_words_are_what_the_definition_says(text: str) -> None:
@@ -479,6 +480,7 @@ def test_training_counts_printable_bytes_of_words() -> None:
     assert tokenizer.vocabulary.tokens[260:] == tuple(map("".join, expected))
 
 
+@pytest.mark.weekly
 def test_a_thousand_merges_of_a_megabyte_in_seconds() -> None:
     text = lzma.decompress(CMUDICT_PATH.read_bytes()).decode()[:1_000_000]
     start = time.process_time()

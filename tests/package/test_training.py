@@ -751,6 +751,7 @@ def test_epoch_callback_runs_once_an_epoch_and_training_mode_comes_back():
     assert trainer.model.training
 
 
+@pytest.mark.weekly
 def test_epochs_of_batches_by_tokens_may_differ_and_add_up(device):
     config = replace(RUN, epochs=4, batch_tokens=14)
     trainer = small_trainer(config, device=device, count=200)
@@ -775,6 +776,7 @@ def test_epochs_of_batches_by_tokens_may_differ_and_add_up(device):
     assert [record.learning_rate for record in trainer.history] == rates
 
 
+@pytest.mark.weekly
 def test_a_run_by_tokens_goes_on_in_the_right_epoch(tmp_path, device):
     config = replace(RUN, epochs=2, batch_tokens=14)
     expected = small_trainer(config, device=device, count=200).train(progress=False)
@@ -979,6 +981,7 @@ def test_a_run_with_another_config_is_refused(tmp_path):
         new_trainer(tmp_path, config=replace(RUN, epochs=5, seed=1))
 
 
+@pytest.mark.weekly
 def test_how_often_a_run_is_saved_may_change(tmp_path):
     expected = new_trainer().train(progress=False)
     new_trainer(tmp_path).train(max_steps=3, progress=False)

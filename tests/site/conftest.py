@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from tests.timeouts import BROWSER_MILLISECONDS
 from tools import chromium
 from tools.build_book import SITE, is_current
 
@@ -60,6 +61,41 @@ EXAMINE = """async () => {
   };
 }"""
 
+# A figure draws itself again in the frame after the one in which it learns its width.
+SETTLE = """async () => {
+  await document.fonts.ready;
+  for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
+}"""
+
+# Uses every control of every figure once, and says whether the figure shows anything else by then.
+OPERATE = """() => {
+  const notify = (control) => ["input", "change"].forEach(
+    (type) => control.dispatchEvent(new Event(type, { bubbles: true })));
+  const use = {
+    range: (control) => { control.value === control.max ? control.stepDown() : control.stepUp(); },
+    "select-one": (control) => {
+      control.selectedIndex = (control.selectedIndex + 1) % control.options.length;
+    },
+  };
+  const usable = (control) => control.isConnected && control.checkVisibility();
+  return [...document.querySelectorAll("figure.moving-figure")].map((figure) => {
+    const drawn = () => [...figure.querySelectorAll("svg, table, .moving-words, output")]
+      .map((part) => part.outerHTML).join();
+    const [seen, controls] = [new Set([drawn()]), figure.querySelectorAll("input, select, button")];
+    let used = 0;
+    for (const control of controls) {
+      if (!usable(control)) continue;
+      used += 1;
+      if (control.type in use) {
+        use[control.type](control);
+        notify(control);
+      } else control.click();
+      seen.add(drawn());
+    }
+    return { name: figure.dataset.figure, used, changes: seen.size - 1 };
+  });
+}"""
+
 COMPLAINTS = ("error", "warning")
 
 # Most elements of a chapter are words of code, and most of axe's time goes into their contrast.
@@ -88,6 +124,7 @@ class Visit:
     console: list[str] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     found: dict[str, Any] = field(default_factory=dict)
+    operated: list[dict[str, Any]] = field(default_factory=list)
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -113,6 +150,20 @@ def address(site: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patience() -> None:
+    """Give every `expect` the same generous time."""
+    expect.set_options(timeout=BROWSER_MILLISECONDS)
+
+
+def open_page(page: Page, url: str) -> Page:
+    """Open an address and wait until its figures have been drawn in their final size."""
+    page.set_default_timeout(BROWSER_MILLISECONDS)
+    page.goto(url)
+    page.evaluate(SETTLE)
+    return page
 
 
 @pytest.fixture(scope="session")
@@ -172,6 +223,7 @@ def visit(address: str, tabs: dict[str, Page]) -> Any:
         page.goto(f"{address}/{name}")
         seen.found = page.evaluate(EXAMINE)
         seen.violations = run_axe(page, axe, mode, contrast=mode != "phone" and not is_alike(name))
+        seen.operated = page.evaluate(OPERATE)
         for event, listener in listeners.items():
             page.remove_listener(event, listener)
         page.goto("about:blank")  # whatever is still under way ends here, and is nobody's failure
@@ -204,6 +256,20 @@ def run_axe(page: Page, axe: str, mode: str, *, contrast: bool) -> list[str]:
         for rule in report["violations"]
         for node in rule["nodes"]
     ]
+
+
+@pytest.fixture
+def timed_tab(browser: Browser) -> Iterator[Page]:
+    """Return a tab whose clock stands still after `stop_clock`, until the test moves it on."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.clock.install()
+    yield page
+    page.close()
+
+
+def stop_clock(page: Page) -> None:
+    """Stop the clock of a page; from now on only `page.clock.run_for` moves it."""
+    page.clock.pause_at("2100-01-01")
 
 
 @pytest.fixture(scope="module")

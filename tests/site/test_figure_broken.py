@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.site.conftest import open_page
 from transformer_ref.experiments.results import load_results
 
 PAGE = "book/training.html"
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def figure(tab: Page, address: str) -> Locator:
     """Open the chapter on training and return its figure."""
-    tab.goto(f"{address}/{PAGE}")
+    open_page(tab, f"{address}/{PAGE}")
     return tab.locator('figure[data-figure="broken"]')
 
 

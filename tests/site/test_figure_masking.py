@@ -10,6 +10,7 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.site.conftest import open_page
 from transformer_ref.applications.g2p import load_g2p
 from transformer_ref.experiments.masking import HEAD, SWITCHED, first_scores, in_a_batch
 from transformer_ref.masks import masked_softmax
@@ -24,7 +25,7 @@ Cells = list[list[bool]]
 @pytest.fixture
 def page(tab: Page, address: str) -> Page:
     """Open the chapter."""
-    tab.goto(f"{address}/{PAGE}")
+    open_page(tab, f"{address}/{PAGE}")
     return tab
 
 
@@ -288,7 +289,7 @@ def test_padding_that_is_hidden_in_rows(built: Locator) -> None:
 
 def test_the_figures_fit_and_can_be_read(browser: Browser, address: str) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 900})
-    page.goto(f"{address}/{PAGE}")
+    open_page(page, f"{address}/{PAGE}")
     switched = page.locator('figure[data-figure="masking"]').first
     for width, word in itertools.product((1280, 320, 390), WORDS):
         page.set_viewport_size({"width": width, "height": 900})

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.site.conftest import open_page, stop_clock
 from transformer_ref.experiments.tokenizers import WORD_COUNTS
 from transformer_ref.tokenizers import learn_merges
 
@@ -55,7 +56,7 @@ WALK = """(figure) => {
 @pytest.fixture
 def figure(tab: Page, address: str) -> Locator:
     """Open the chapter and return its figure."""
-    tab.goto(f"{address}/{PAGE}")
+    open_page(tab, f"{address}/{PAGE}")
     return tab.locator('figure[data-figure="merges"]')
 
 
@@ -172,9 +173,13 @@ def test_a_text_that_cannot_be_learned_from_is_refused_in_words(figure: Locator)
     expect(figure.locator(".moving-words")).to_contain_text("no pair is left")
 
 
-def test_play_goes_on_by_itself_and_a_new_text_stops_it(figure: Locator) -> None:
+def test_play_goes_on_by_itself_and_a_new_text_stops_it(timed_tab: Page, address: str) -> None:
+    open_page(timed_tab, f"{address}/{PAGE}")
+    stop_clock(timed_tab)
+    figure = timed_tab.locator("figure.moving-figure")
     figure.get_by_role("button", name="Play").click()
-    expect(figure.get_by_label("Merges done")).to_have_value("1", timeout=10_000)
+    timed_tab.clock.run_for(1600)
+    expect(figure.get_by_label("Merges done")).to_have_value("1")
     text_of(figure).fill("another text")
     expect(figure.get_by_role("button", name="Play")).to_be_visible()
     expect(figure.get_by_label("Merges done")).to_have_value("0")
@@ -182,7 +187,7 @@ def test_play_goes_on_by_itself_and_a_new_text_stops_it(figure: Locator) -> None
 
 def test_a_long_word_fits_a_phone(browser: Browser, address: str) -> None:
     page = browser.new_page(viewport={"width": 320, "height": 900}, reduced_motion="reduce")
-    page.goto(f"{address}/{PAGE}")
+    open_page(page, f"{address}/{PAGE}")
     figure = page.locator('figure[data-figure="merges"]')
     expect(figure.get_by_role("button", name="Play")).to_be_hidden()
     text_of(figure).fill("honorificabilitudinitatibus honorific " + "m" * 60)

@@ -17,7 +17,7 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.site.conftest import run_axe
+from tests.site.conftest import open_page, run_axe, stop_clock
 from tools.book_model import PART_TEXTS, TAKEN, WORDS
 from tools.drawings.model_map import CHAPTERS, PARTS
 from tools.inputs import ROOT
@@ -37,7 +37,7 @@ def speller() -> Speller:
 def figure(quiet_tab: Page, address: str) -> Locator:
     """Open the page anew and return its figure."""
     quiet_tab.goto("about:blank")
-    quiet_tab.goto(f"{address}/{PAGE}")
+    open_page(quiet_tab, f"{address}/{PAGE}")
     return quiet_tab.locator("figure.moving-figure")
 
 
@@ -334,7 +334,7 @@ def test_a_click_on_a_box_chooses_it(figure: Locator) -> None:
 
 @pytest.mark.browser
 def test_who_comes_from_a_chapter_finds_its_parts_lit(quiet_tab: Page, address: str) -> None:
-    quiet_tab.goto(f"{address}/book/positions.html")
+    open_page(quiet_tab, f"{address}/book/positions.html")
     quiet_tab.get_by_role("link", name="The whole model, with these parts lit").click()
     figure = quiet_tab.locator("figure.moving-figure")
     expect(figure.get_by_label("Part", exact=True)).to_have_value("source-positions")
@@ -356,7 +356,7 @@ def test_who_comes_from_a_chapter_finds_its_parts_lit(quiet_tab: Page, address: 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
 def test_it_fits_its_place_and_does_not_jump(browser: Browser, address: str, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
-    page.goto(f"{address}/{PAGE}")
+    open_page(page, f"{address}/{PAGE}")
     figure = page.locator("figure.moving-figure")
     outside = """svg => {
       const frame = svg.getBoundingClientRect();
@@ -390,10 +390,10 @@ def test_it_fits_its_place_and_does_not_jump(browser: Browser, address: str, wid
 
 
 @pytest.mark.browser
-def test_play_goes_on_by_itself_for_who_does_not_mind(browser: Browser, address: str) -> None:
+def test_play_is_offered_only_where_motion_is_welcome(browser: Browser, address: str) -> None:
     for motion in ("no-preference", "reduce"):
         page = browser.new_page(reduced_motion=motion)  # type: ignore[arg-type]
-        page.goto(f"{address}/{PAGE}")
+        open_page(page, f"{address}/{PAGE}")
         figure = page.locator("figure.moving-figure")
         moves = motion == "no-preference"
         expect(figure.get_by_role("button", name="Play")).to_be_visible(visible=moves)
@@ -401,11 +401,20 @@ def test_play_goes_on_by_itself_for_who_does_not_mind(browser: Browser, address:
             "one => getComputedStyle(one).transitionDuration"
         )
         assert (duration != "0s") == moves
-        if moves:
-            press(figure, "Play")
-            expect(figure.locator(".moving-words li").first).to_contain_text("Step 2 of")
-            press(figure, "Pause")
         page.close()
+
+
+@pytest.mark.browser
+def test_play_goes_on_by_itself(timed_tab: Page, address: str) -> None:
+    open_page(timed_tab, f"{address}/{PAGE}")
+    stop_clock(timed_tab)
+    figure = timed_tab.locator("figure.moving-figure")
+    press(figure, "Play")
+    timed_tab.clock.run_for(2 * 1100 + 100)
+    expect(figure.locator(".moving-words li").first).to_contain_text("Step 2 of")
+    press(figure, "Pause")
+    timed_tab.clock.run_for(5000)
+    expect(figure.locator(".moving-words li").first).to_contain_text("Step 2 of")
 
 
 @pytest.mark.browser

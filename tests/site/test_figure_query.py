@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from torch import Tensor
 from torch.nn import functional as F
 
+from tests.site.conftest import open_page
 from transformer_ref.attention import scaled_dot_product_attention
 from transformer_ref.experiments.attention import WORDS, by_hand
 
@@ -30,14 +31,14 @@ def figure_on(page: Page, part: str) -> Locator:
 @pytest.fixture
 def plane(tab: Page, address: str) -> Locator:
     """Open the chapter and return the figure of the three words."""
-    tab.goto(f"{address}/{PAGE}")
+    open_page(tab, f"{address}/{PAGE}")
     return figure_on(tab, "plane")
 
 
 @pytest.fixture
 def root(tab: Page, address: str) -> Locator:
     """Open the chapter and return the figure of the random vectors."""
-    tab.goto(f"{address}/{PAGE}")
+    open_page(tab, f"{address}/{PAGE}")
     return figure_on(tab, "root")
 
 
@@ -212,7 +213,7 @@ def test_letters_can_be_read_and_nothing_is_cut_off(
     browser: Browser, address: str, width: int
 ) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})
-    page.goto(f"{address}/{PAGE}")
+    open_page(page, f"{address}/{PAGE}")
     for part in ("plane", "root"):
         figure = figure_on(page, part)
         for state in [(-90, 175), (155, 175)] if part == "plane" else [(0, 0), (8, 0)]:

@@ -12,6 +12,7 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 from torch import Tensor
 
+from tests.site.conftest import open_page
 from transformer_ref.decoding import filter_logits
 
 PAGE = "book/gpt.html"
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def figure(tab: Page, address: str) -> Locator:
     """Open the chapter on GPT and return its figure."""
-    tab.goto(f"{address}/{PAGE}")
+    open_page(tab, f"{address}/{PAGE}")
     return tab.locator('figure[data-figure="sampling"]')
 
 

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tests.site.conftest import open_page
 from transformer_ref.applications.g2p import load_g2p
 from transformer_ref.attention import MultiHeadAttention
 from transformer_ref.experiments.blocks import make_sublayers
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def figure(tab: Page, address: str) -> Locator:
     """Open the chapter on blocks and return its figure."""
-    tab.goto(f"{address}/{PAGE}")
+    open_page(tab, f"{address}/{PAGE}")
     return tab.locator('figure[data-figure="stream"]')
 
 
@@ -156,7 +157,7 @@ def test_play_and_gliding_are_for_those_who_like_motion(
     browser: Browser, address: str, motion: str
 ) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844}, reduced_motion=motion)  # type: ignore[arg-type]
-    page.goto(f"{address}/{PAGE}")
+    open_page(page, f"{address}/{PAGE}")
     figure = page.locator('figure[data-figure="stream"]')
     likes_motion = motion == "no-preference"
     expect(figure.get_by_role("button", name="Play")).to_be_visible(visible=likes_motion)
@@ -167,7 +168,8 @@ def test_play_and_gliding_are_for_those_who_like_motion(
     assert bool(page.evaluate(gliding)) is likes_motion
     if likes_motion:
         figure.get_by_role("button", name="Play").click()
-        expect(figure.get_by_label("Layers passed", exact=True)).to_have_value("4", timeout=10_000)
+        # It stays at the last layer, so this is no state that a slow machine could miss.
+        expect(figure.get_by_label("Layers passed", exact=True)).to_have_value("4")
     heights = figure.locator("svg text").evaluate_all(
         "texts => texts.map((text) => text.getBoundingClientRect().height)"
     )

@@ -10,6 +10,7 @@ import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 from torch import Tensor
 
+from tests.site.conftest import open_page
 from transformer_ref.applications.g2p import load_g2p
 from transformer_ref.attention import record_attention
 from transformer_ref.experiments.attention import by_hand
@@ -26,14 +27,14 @@ FEATURES = 3  # so many are shown
 @pytest.fixture
 def walk(tab: Page, address: str) -> Locator:
     """Open the chapter and return its figure."""
-    tab.goto(f"{address}/{PAGE}")
+    open_page(tab, f"{address}/{PAGE}")
     return tab.locator('figure[data-figure="walk"]')
 
 
 @pytest.fixture
 def long_walk(tab: Page, address: str) -> Locator:
     """Open the closer look and return its figure."""
-    tab.goto(f"{address}/{CLOSER}")
+    open_page(tab, f"{address}/{CLOSER}")
     return tab.locator('figure[data-figure="walk"]')
 
 
@@ -260,7 +261,7 @@ def test_the_grids_fit_and_can_be_touched(
     browser: Browser, address: str, name: str, width: int
 ) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})
-    page.goto(f"{address}/{name}")
+    open_page(page, f"{address}/{name}")
     walk = page.locator('figure[data-figure="walk"]')
     count = walk.locator(".walk-steps li").count()
     for index in range(count):
@@ -277,7 +278,7 @@ def test_the_grids_fit_and_can_be_touched(
         )
         assert min(letters) >= 12, index
         # The row on the left stands beside the cell that it makes, and the column above it.
-        if walk.locator(".walk-top").is_visible():
+        if walk.locator(".walk-top").bounding_box():
             boxes = [
                 walk.locator(f"{part} .walk-lit").first.bounding_box()
                 for part in (".walk-left", ".walk-top", ".walk-result")

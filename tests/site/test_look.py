@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from bs4 import BeautifulSoup, Tag
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from sphinx.testing.util import SphinxTestApp
 
 from tools import book_drawings, book_extension
@@ -230,7 +230,7 @@ def look(browser: Browser, built: Path) -> Iterator[Callable[[int, str], Page]]:
     def open_page(width: int, theme: str) -> Page:
         page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
         opened.append(page)
-        page.goto((built / "book/page.html").as_uri())
+        open_page(page, (built / "book/page.html").as_uri())
         page.evaluate("MathJax.startup.promise")
         return page
 
@@ -271,10 +271,10 @@ def test_one_layout_is_shown(
 ) -> None:
     page = look(width, "light")
     page.emulate_media(media=medium)
-    visible = [layout for layout in ("wide", "narrow") if page.is_visible(f".drawing-{layout}")]
-    assert visible == [shown]
+    for layout in ("wide", "narrow"):
+        expect(page.locator(f".drawing-{layout}")).to_be_visible(visible=layout == shown)
     # What is hidden is no image for a screen reader either.
-    assert page.get_by_role("img", name=ALT).count() == 1
+    expect(page.get_by_role("img", name=ALT)).to_have_count(1)
 
 
 @pytest.mark.browser

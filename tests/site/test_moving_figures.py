@@ -11,6 +11,7 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.site.conftest import open_page, stop_clock
 from transformer_ref.applications.g2p import Speller, load_g2p
 from transformer_ref.data import load_cmudict
 from transformer_ref.decoding import beam_search
@@ -40,7 +41,7 @@ def test_a_script_is_loaded_where_its_figure_stands_and_nowhere_else(site: Path)
 @pytest.fixture
 def figure(tab: Page, address: str) -> Locator:
     """Open the chapter on positions and return its figure."""
-    tab.goto(f"{address}/{PAGE}")
+    open_page(tab, f"{address}/{PAGE}")
     return tab.locator("figure.moving-figure")
 
 
@@ -150,7 +151,7 @@ def test_the_pair_stays_within_the_dimension(figure: Locator) -> None:
 @EACH_PAGE
 def test_the_letters_can_be_read_on_a_phone(browser: Browser, address: str, page_name: str) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
-    page.goto(f"{address}/{page_name}")
+    open_page(page, f"{address}/{page_name}")
     heights = page.locator("figure.moving-figure svg text").evaluate_all(
         "texts => texts.map((text) => text.getBoundingClientRect().height)"
     )
@@ -188,7 +189,7 @@ def speller() -> Speller:
 @pytest.fixture
 def search(tab: Page, address: str) -> Locator:
     """Open the closer look at decoding and return its figure."""
-    tab.goto(f"{address}/{SEARCH_PAGE}")
+    open_page(tab, f"{address}/{SEARCH_PAGE}")
     return tab.locator('figure[data-figure="decoding"]')
 
 
@@ -303,15 +304,18 @@ def test_a_click_on_the_tree_shows_that_beginning(search: Locator) -> None:
 
 
 @pytest.mark.browser
-def test_play_goes_on_by_itself_and_pauses(search: Locator) -> None:
+def test_play_goes_on_by_itself_and_pauses(timed_tab: Page, address: str) -> None:
+    open_page(timed_tab, f"{address}/{SEARCH_PAGE}")
+    stop_clock(timed_tab)
+    search = timed_tab.locator('figure[data-figure="decoding"]')
     step = search.get_by_label("Step", exact=True)
     search.get_by_role("button", name="Play").click()
-    expect(step).to_have_value("3", timeout=10_000)
+    timed_tab.clock.run_for(3100)
+    expect(step).to_have_value("3")
     search.get_by_role("button", name="Pause").click()
     expect(search.get_by_role("button", name="Play")).to_be_visible()
-    value = step.input_value()
-    search.page.wait_for_timeout(2000)
-    expect(step).to_have_value(value)
+    timed_tab.clock.run_for(3100)
+    expect(step).to_have_value("3")
 
 
 @pytest.mark.browser
@@ -319,7 +323,7 @@ def test_who_wants_less_motion_gets_none(browser: Browser, address: str) -> None
     moving = "document.getAnimations().filter((one) => one.animationName === 'moving-look').length"
     for motion, expected in (("no-preference", True), ("reduce", False)):
         page = browser.new_page(reduced_motion=motion)  # type: ignore[arg-type]
-        page.goto(f"{address}/{SEARCH_PAGE}")
+        open_page(page, f"{address}/{SEARCH_PAGE}")
         figure = page.locator('figure[data-figure="decoding"]')
         figure.get_by_role("button", name="Next").click()
         assert bool(page.evaluate(moving)) is expected
@@ -331,7 +335,7 @@ def test_who_wants_less_motion_gets_none(browser: Browser, address: str) -> None
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_the_search_fits_its_place(browser: Browser, address: str, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})
-    page.goto(f"{address}/{SEARCH_PAGE}")
+    open_page(page, f"{address}/{SEARCH_PAGE}")
     search = page.locator('figure[data-figure="decoding"]')
     for word in words_to_choose(search):
         choose(search, word, 4)

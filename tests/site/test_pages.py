@@ -107,6 +107,13 @@ def test_figures_keep_a_light_card_on_a_dark_page(visit: Any, name: str) -> None
             assert image["background"] == "rgb(255, 255, 255)", image["source"]
 
 
+@EVERY_LOOK
+def test_every_figure_can_be_operated(visit: Any, name: str, mode: str) -> None:
+    for figure in visit(name, mode).operated:
+        assert figure["used"] >= 2, figure
+        assert figure["changes"] >= 1, figure
+
+
 def test_the_course_has_formulas_and_figures(visit: Any) -> None:
     """Without them the tests above would be about nothing."""
     assert visit("book/attention.html", "desktop-light").found["formulas"] > 5

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from pypdf import PdfReader
 
+from tests.site.conftest import open_page
 from tools import make_pdf
 
 pytestmark = pytest.mark.browser
@@ -23,7 +24,7 @@ def paper(tab: Page) -> Iterator[Page]:
 
 
 def send_to_printer(page: Page, url: str) -> None:
-    page.goto(url)
+    open_page(page, url)
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
 
 

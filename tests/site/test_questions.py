@@ -16,6 +16,7 @@ import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 from torch.nn import functional as F
 
+from tests.site.conftest import open_page
 from tools.book_questions import Option, faults, read_options
 from tools.build_book import ROOT
 from transformer_ref.applications.g2p import Speller
@@ -428,7 +429,7 @@ def tell(box: Locator, question: Question, option_: Option) -> str:
 @pytest.mark.browser
 @EVERY_CHAPTER
 def test_the_site_shows_what_the_source_says(tab: Page, address: str, slug: str) -> None:
-    tab.goto(f"{address}/book/{slug}.html")
+    open_page(tab, f"{address}/book/{slug}.html")
     boxes = boxes_of(tab)
     questions = [question for question in QUESTIONS if question.slug == slug]
     assert sorted(boxes) == sorted(plain(question.title) for question in questions)
@@ -446,7 +447,7 @@ def test_the_site_shows_what_the_source_says(tab: Page, address: str, slug: str)
 @pytest.mark.browser
 @EVERY_CHAPTER
 def test_nothing_is_given_away_before(tab: Page, address: str, slug: str) -> None:
-    tab.goto(f"{address}/book/{slug}.html")
+    open_page(tab, f"{address}/book/{slug}.html")
     seen = " ".join(tab.locator("body").inner_text().split())
     for question in (q for q in QUESTIONS if q.slug == slug):
         for option_ in question.options:
@@ -461,7 +462,7 @@ def test_nothing_is_given_away_before(tab: Page, address: str, slug: str) -> Non
 @pytest.fixture
 def parameters(tab: Page, address: str) -> Locator:
     """Open the question about the parameters of a GPT, whose answer is a number."""
-    tab.goto(f"{address}/book/gpt.html")
+    open_page(tab, f"{address}/book/gpt.html")
     return tab.locator(".quick-question", has_text="How many parameters")
 
 
@@ -490,7 +491,7 @@ def test_a_number_is_read_as_people_write_it(parameters: Locator, typed: str, sa
 
 @pytest.mark.browser
 def test_a_number_may_be_off_by_rounding(tab: Page, address: str) -> None:
-    tab.goto(f"{address}/book/decoding.html")
+    open_page(tab, f"{address}/book/decoding.html")
     box = tab.locator(".quick-question", has_text="what is the BLEU of")
     field = box.get_by_label("Your answer (to 2 digits after the point)")
     for typed, verdict in (("0.59", "right"), ("0.5795", "right"), ("0.6", "wrong")):
@@ -513,7 +514,7 @@ def test_the_answer_is_opened_by_keyboard(parameters: Locator) -> None:
 @pytest.mark.parametrize("slug", ["attention", "gpt"])
 def test_the_form_fits_a_phone_and_a_finger(browser: Browser, address: str, slug: str) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
-    page.goto(f"{address}/book/{slug}.html")
+    open_page(page, f"{address}/book/{slug}.html")
     page.evaluate("window.MathJax.startup.promise")
     for control in page.locator(".quick-question :is(button, input)").all():
         box = control.bounding_box()
@@ -526,7 +527,7 @@ def test_the_form_fits_a_phone_and_a_finger(browser: Browser, address: str, slug
 
 @pytest.mark.browser
 def test_a_formula_in_a_verdict_is_typeset(tab: Page, address: str) -> None:
-    tab.goto(f"{address}/book/attention.html")
+    open_page(tab, f"{address}/book/attention.html")
     box = tab.locator(".quick-question", has_text="By hand: what are the weights")
     box.locator(".quick-choice").first.click()
     expect(box.get_by_role("status").locator("mjx-container")).to_have_count(1)

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, Page, expect
 
+from tests.site.conftest import open_page
 from tests.site.test_html import PAGES, parse
 from tools import book_ends, book_tables, book_terms
 from tools.build_book import ROOT, SITE
@@ -78,13 +79,13 @@ def test_no_table_scrolls_on_a_phone(browser: Browser, address: str) -> None:
         "book/training.html",
         "book/blocks.html",
     ):
-        page.goto(f"{address}/{name}")
+        open_page(page, f"{address}/{name}")
         page.evaluate("window.MathJax?.startup?.promise")
         scrolling = page.locator(".pst-scrollable-table-container").evaluate_all(
             "(all) => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)"
         )
         assert scrolling == [], name
-    page.goto(f"{address}/book/notes.html")
+    open_page(page, f"{address}/book/notes.html")
     cell = page.locator("table.stacked td").nth(1)
     label = "(cell) => getComputedStyle(cell, '::before').content"
     assert cell.evaluate(label) == '"chapter"'
@@ -174,7 +175,7 @@ def test_a_page_holds_the_terms_that_it_links_to(name: str) -> None:
 
 @pytest.fixture
 def chapter(tab: Page, address: str) -> Page:
-    tab.goto(f"{address}/book/attention.html")
+    open_page(tab, f"{address}/book/attention.html")
     return tab
 
 
@@ -209,13 +210,13 @@ def test_a_term_is_explained_at_the_focus(chapter: Page) -> None:
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_the_box_of_a_term_stays_on_the_page(browser: Browser, address: str, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 700})
-    page.goto(f"{address}/book/attention.html")
+    open_page(page, f"{address}/book/attention.html")
     page.keyboard.press("Tab")
-    links = page.locator('.bd-article a[href*="glossary.html#term-"]')
-    for number in range(links.count()):
-        if not links.nth(number).is_visible():
-            continue
-        links.nth(number).focus()
+    links = page.locator('.bd-article a[href*="glossary.html#term-"]:visible').all()
+    assert links
+    for link in links:
+        link.focus()
+        expect(link).to_have_attribute("aria-describedby", "course-term")
         box = page.get_by_role("tooltip").bounding_box()
         assert box is not None
         assert box["x"] >= 0

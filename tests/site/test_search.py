@@ -8,6 +8,7 @@ import pytest
 import yaml
 from playwright.sync_api import Page, expect
 
+from tests.site.conftest import open_page
 from tools.build_book import ROOT
 
 pytestmark = pytest.mark.browser
@@ -15,8 +16,8 @@ pytestmark = pytest.mark.browser
 
 def search(tab: Page, address: str, words: str) -> list[str]:
     """Search as a reader does; return the pages that were found, the best first."""
-    tab.goto(f"{address}/search.html?q={words.replace(' ', '+')}")
-    expect(tab.locator(".search-summary")).to_contain_text("found", timeout=15_000)
+    open_page(tab, f"{address}/search.html?q={words.replace(' ', '+')}")
+    expect(tab.locator(".search-summary")).to_contain_text("found")
     links = tab.locator("#search-results li > a").evaluate_all(
         "(all) => all.map((link) => link.getAttribute('href'))"
     )
@@ -50,7 +51,7 @@ def test_chapters_come_before_what_belongs_to_them(tab: Page, address: str) -> N
 def test_excerpts_are_sentences(tab: Page, address: str) -> None:
     search(tab, address, "scores")
     excerpts = tab.locator("#search-results p.context")
-    expect(excerpts.nth(10)).to_be_visible(timeout=15_000)
+    expect(excerpts.nth(10)).to_be_visible()
     for text in excerpts.all_text_contents():
         assert not re.search(r"\\\(|\\\[|\\[a-z]+\{|\\sqrt|Toggle primary", text), text
 

@@ -21,7 +21,7 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from tests.site.conftest import run_axe
+from tests.site.conftest import SETTLE, open_page, run_axe, stop_clock
 from tools.book_speller import WEIGHTS, spoken_steps, weights_script
 from transformer_ref.applications.g2p import Speller, load_g2p
 from transformer_ref.data import PHONEMES, load_cmudict
@@ -56,7 +56,7 @@ def speller() -> Speller:
 def engine(browser: Browser, address: str) -> Iterator[Page]:
     """Open the page and load its model as `window.model`."""
     page = browser.new_page()
-    page.goto(f"{address}/{PAGE}")
+    open_page(page, f"{address}/{PAGE}")
     page.evaluate(LOAD)
     yield page
     page.close()
@@ -66,7 +66,7 @@ def engine(browser: Browser, address: str) -> Iterator[Page]:
 def figure(quiet_tab: Page, address: str) -> Locator:
     """Open the page anew and return its figure."""
     quiet_tab.emulate_media(media="screen")
-    quiet_tab.goto(f"{address}/{PAGE}")
+    open_page(quiet_tab, f"{address}/{PAGE}")
     return quiet_tab.locator("figure.moving-figure")
 
 
@@ -231,13 +231,13 @@ def test_the_model_is_loaded_by_the_first_key_and_not_before(
     page = browser.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.rsplit("/", 1)[-1].split("?")[0]))
-    page.goto(f"{address}/{PAGE}")
+    open_page(page, f"{address}/{PAGE}")
     figure = page.locator("figure.moving-figure")
     for name in ("Back", "Back", "Next"):
         figure.get_by_role("button", name=name).click()
     figure.get_by_label("Decoder layer").select_option("2")
     figure.get_by_text("The numbers, as a heat map").click()
-    page.wait_for_load_state("networkidle")
+    page.evaluate(SETTLE)
     assert not {"model.js", "weights.js"} & set(asked)
     with page.expect_request("**/weights.js"):
         figure.get_by_label("Your word").press("s")
@@ -250,7 +250,7 @@ def test_it_works_from_a_file_without_a_server(browser: Browser, site: Path) -> 
     page = browser.new_page(reduced_motion="reduce")
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto((site / PAGE).as_uri())
+    open_page(page, (site / PAGE).as_uri())
     figure = page.locator("figure.moving-figure")
     speak(figure, "phone")
     assert ending(figure) == "phone is over: F OW N."
@@ -393,7 +393,7 @@ def test_a_script_that_does_not_come_is_told_and_asked_again(
 ) -> None:
     page = browser.new_page(reduced_motion="reduce")
     page.route("**/weights.js", lambda route: route.abort())
-    page.goto(f"{address}/{PAGE}")
+    open_page(page, f"{address}/{PAGE}")
     figure = page.locator("figure.moving-figure")
     figure.get_by_label("Your word").fill("tea")
     figure.get_by_label("Your word").press("Enter")
@@ -408,7 +408,7 @@ def test_what_is_done_while_the_model_comes_is_not_lost(browser: Browser, addres
     page = browser.new_page(reduced_motion="reduce")
     asked: list[Route] = []
     page.route("**/weights.js", lambda route: asked.append(route))  # goes on when it is told
-    page.goto(f"{address}/{PAGE}")
+    open_page(page, f"{address}/{PAGE}")
     figure = page.locator("figure.moving-figure")
     for place in (1, 2):
         figure.locator(f".speak-letters button:nth-child({place})").click()
@@ -421,21 +421,21 @@ def test_what_is_done_while_the_model_comes_is_not_lost(browser: Browser, addres
 
 @pytest.mark.browser
 def test_phonemes_come_one_by_one_and_all_at_once_for_less_motion(
-    browser: Browser, address: str, figure: Locator
+    timed_tab: Page, address: str, figure: Locator
 ) -> None:
     speak(figure, "tea")
     expect(figure.get_by_role("button", name="Play")).to_be_hidden()
-    page = browser.new_page()
-    page.goto(f"{address}/{PAGE}")
-    moving = page.locator("figure.moving-figure")
+    open_page(timed_tab, f"{address}/{PAGE}")
+    stop_clock(timed_tab)
+    moving = timed_tab.locator("figure.moving-figure")
     moving.get_by_label("Your word").fill("tea")
     moving.get_by_label("Your word").press("Enter")
     expect(moving.locator(".moving-words")).to_contain_text("Step 1 of 3")
     expect(moving.locator(".speak-phoneme")).to_have_count(1)
     expect(moving.get_by_role("button", name="Pause")).to_be_visible()
-    expect(moving.locator(".speak-phoneme")).to_have_count(3, timeout=5000)
+    timed_tab.clock.run_for(2 * 900 + 100)
+    expect(moving.locator(".speak-phoneme")).to_have_count(3)
     expect(moving.get_by_role("button", name="Play")).to_be_visible()
-    page.close()
 
 
 @pytest.mark.browser
@@ -591,7 +591,7 @@ def test_without_javascript_there_are_a_picture_and_a_summary(
 def test_axe_finds_nothing_when_all_is_open(browser: Browser, address: str, colours: Any) -> None:
     """A page's own test looks at it as it opens; here are a card, both folds and each state."""
     page = browser.new_page(reduced_motion="reduce", color_scheme=colours)
-    page.goto(f"{address}/{PAGE}")
+    open_page(page, f"{address}/{PAGE}")
     figure = page.locator("figure.moving-figure")
     speak(figure, "chaos")
     figure.get_by_text("The numbers, as a heat map").click()
@@ -639,7 +639,7 @@ def test_what_is_printed_is_the_picture_and_its_words(figure: Locator) -> None:
 @pytest.mark.parametrize("word", ["knight", "antidisestablishmentarianism"])
 def test_it_fits_a_phone_and_can_be_read(browser: Browser, address: str, word: str) -> None:
     page = browser.new_page(viewport={"width": 375, "height": 800}, reduced_motion="reduce")
-    page.goto(f"{address}/{PAGE}")
+    open_page(page, f"{address}/{PAGE}")
     figure = page.locator("figure.moving-figure")
     speak(figure, word)
     for fold in figure.locator("summary").all():

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, Page, expect
 
-from tests.site.conftest import is_alike
+from tests.site.conftest import is_alike, open_page
 from tools.build_book import ROOT, SITE
 
 pytestmark = pytest.mark.browser
@@ -36,18 +36,18 @@ def test_the_bare_address_leads_to_the_start_page(tab: Page, address: str) -> No
 
 
 def test_search_finds_softmax(tab: Page, address: str) -> None:
-    tab.goto(f"{address}/book/index.html")
+    open_page(tab, f"{address}/book/index.html")
     tab.keyboard.press("Control+k")
     tab.keyboard.type("softmax")
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/search.html?q=softmax*")
     # Results are shown one after the other, so the one that is wanted is waited for.
     chapter = tab.locator('#search-results a[href*="book/attention.html"]')
-    expect(chapter.first).to_be_visible(timeout=15_000)
+    expect(chapter.first).to_be_visible()
 
 
 def test_the_sidebar_numbers_chapters_and_nothing_else(tab: Page, address: str) -> None:
-    tab.goto(f"{address}/book/index.html")
+    open_page(tab, f"{address}/book/index.html")
     links = tab.locator(".bd-docs-nav a").evaluate_all(
         """(all) => all.filter((a) => getComputedStyle(a, "::before").content.includes("counter"))
           .map((a) => a.getAttribute("href"))"""
@@ -58,7 +58,7 @@ def test_the_sidebar_numbers_chapters_and_nothing_else(tab: Page, address: str) 
 
 
 def test_what_is_searched_for_stands_beside_the_icon(tab: Page, address: str) -> None:
-    tab.goto(f"{address}/search.html?q=softmax")
+    open_page(tab, f"{address}/search.html?q=softmax")
     field = tab.locator(".bd-article-container .bd-search")
     icon = field.locator(".fa-magnifying-glass").bounding_box()
     start = field.locator("input").evaluate(
@@ -70,7 +70,7 @@ def test_what_is_searched_for_stands_beside_the_icon(tab: Page, address: str) ->
 
 @pytest.mark.parametrize("name", [weekly_if_alike(name) for name in NOTEBOOKS])
 def test_the_notebook_downloads(tab: Page, address: str, tmp_path: Path, name: str) -> None:
-    tab.goto(f"{address}/{name}.html")
+    open_page(tab, f"{address}/{name}.html")
     tab.get_by_role("button", name="Download this page").click()
     with tab.expect_download() as download:
         tab.locator("a.btn-download-source-button").click()
@@ -83,7 +83,7 @@ def test_the_notebook_downloads(tab: Page, address: str, tmp_path: Path, name: s
 def test_an_exercise_offers_its_notebook(
     tab: Page, address: str, tmp_path: Path, name: str
 ) -> None:
-    tab.goto(f"{address}/{name}.html")
+    open_page(tab, f"{address}/{name}.html")
     with tab.expect_download() as download:
         tab.get_by_role("link", name="download the notebook").click()
     download.value.save_as(tmp_path / "notebook.ipynb")
@@ -99,7 +99,7 @@ def test_answers_are_folded_until_clicked(tab: Page, address: str, name: str) ->
         if cell["cell_type"] == "code" and cell["metadata"].get("nbgrader", {}).get("solution")
     ]
     assert answers
-    tab.goto(f"{address}/{name}.html")
+    open_page(tab, f"{address}/{name}.html")
     folds = tab.locator("details", has=tab.get_by_text("Show the answer"))
     expect(folds).to_have_count(len(answers))
     for index in range(len(answers)):
@@ -109,7 +109,7 @@ def test_answers_are_folded_until_clicked(tab: Page, address: str, name: str) ->
 
 
 def test_the_first_tab_stop_skips_to_the_content(tab: Page, address: str) -> None:
-    tab.goto(f"{address}/book/conventions.html")
+    open_page(tab, f"{address}/book/conventions.html")
     tab.keyboard.press("Tab")
     skip = tab.get_by_role("link", name="Skip to main content")
     expect(skip).to_be_focused()
@@ -117,7 +117,7 @@ def test_the_first_tab_stop_skips_to_the_content(tab: Page, address: str) -> Non
 
 
 def test_it_skips_the_buttons_above_the_article(tab: Page, address: str) -> None:
-    tab.goto(f"{address}/book/conventions.html")
+    open_page(tab, f"{address}/book/conventions.html")
     for key in ("Tab", "Enter", "Tab"):
         tab.keyboard.press(key)
     assert tab.evaluate("document.activeElement.closest('.bd-article') !== null")
@@ -128,7 +128,7 @@ def test_a_formula_is_a_tab_stop_only_where_it_scrolls(tab: Page, address: str, 
     size = tab.viewport_size
     assert size is not None
     tab.set_viewport_size({"width": width, "height": 900})
-    tab.goto(f"{address}/book/closer/attention.html")
+    open_page(tab, f"{address}/book/closer/attention.html")
     tab.evaluate("window.MathJax.startup.promise.then(() => new Promise(requestAnimationFrame))")
     formulas = tab.locator(".bd-article mjx-container")
     stops = tab.locator(".bd-article mjx-container[tabindex]")
@@ -140,7 +140,7 @@ def test_a_formula_is_a_tab_stop_only_where_it_scrolls(tab: Page, address: str, 
 
 
 def test_colours_can_be_chosen(tab: Page, address: str) -> None:
-    tab.goto(f"{address}/book/conventions.html")
+    open_page(tab, f"{address}/book/conventions.html")
     root = tab.locator("html")
     seen = {root.get_attribute("data-mode")}
     for _ in range(2):
@@ -153,7 +153,7 @@ def test_colours_can_be_chosen(tab: Page, address: str) -> None:
 def phone(browser: Browser, address: str) -> Iterator[Page]:
     """Open the chapter on attention on a phone."""
     page = browser.new_page(viewport={"width": 390, "height": 800})
-    page.goto(f"{address}/book/attention.html")
+    open_page(page, f"{address}/book/attention.html")
     page.wait_for_load_state("load")
     yield page
     page.close()

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, Route
 
+from tests.site.conftest import SETTLE, open_page
 from tests.site.test_html import PAGES, parse
 from tools.build_book import SITE
 
@@ -48,9 +49,8 @@ def requested(page: Page, url: str) -> list[str]:
     """Open an address; return the paths of all that was loaded for it."""
     paths: list[str] = []
     page.on("request", lambda request: paths.append(urlsplit(request.url).path))
-    page.goto(url, wait_until="networkidle")
-    # A font is asked for when the page is drawn, which a busy machine may do later.
-    page.evaluate("document.fonts.ready.then(() => null)")
+    open_page(page, url)  # drawn, with the fonts that this asked for
+    page.evaluate("window.MathJax?.startup?.promise.then(() => null)")
     return paths
 
 
@@ -88,12 +88,15 @@ def test_every_image_of_an_article_says_how_large_it_is(name: str) -> None:
 @pytest.mark.parametrize("name", ["book/index.html", "book/positions.html"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_text_stays_in_place(fresh: Page, address: str, name: str, width: int) -> None:
-    def later(route: Route) -> None:
-        fresh.wait_for_timeout(600)
-        route.continue_()
-
+    held: list[Route] = []
     fresh.set_viewport_size({"width": width, "height": 900})
     fresh.add_init_script(ADD_UP_SHIFTS)
-    fresh.route("**/_images/*", later)
-    fresh.goto(f"{address}/{name}", wait_until="networkidle")
+    fresh.route("**/_images/*", held.append)
+    fresh.goto(f"{address}/{name}", wait_until="domcontentloaded")
+    fresh.evaluate(SETTLE)  # the text is drawn, and the images come only now
+    fresh.unroute("**/_images/*")
+    for route in held:
+        route.continue_()
+    fresh.wait_for_load_state("load")
+    fresh.evaluate(SETTLE)
     assert fresh.evaluate("window.shift") <= SHIFT_LIMIT
