@@ -44,10 +44,10 @@ pdf: $(READY) ## print the book into _build/pdf, a PDF for each page and one of 
 	@$(RUN) -m tools.build_book
 	@$(RUN) -m tools.make_pdf $(ARGS)
 
-test: $(READY) ## run all tests, or some: make test STAGES="lint package"
+test: $(READY) ## prove that the course works, or a part of it: make test STAGES="lint package"
 	@$(RUN) -m tools.run_tests $(STAGES)
 
-test-all: $(READY) ## the same with what else runs once a week: more seeds, more answers, the count of lines
+test-all: $(READY) ## prove everything: also every look, seed and bank, other processors, mutants, coverage
 	@$(RUN) -m tools.run_tests --all $(STAGES)
 
 test-class: $(READY) ## grade a class of 60, with Dask, PostgreSQL, JupyterHub too; it gets what is not here

@@ -9,6 +9,7 @@ Without a path: all of book/ and solutions/.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 
 from tools.notebooks import EXECUTION_ENVIRONMENT
@@ -28,11 +29,12 @@ PROCESSORS = {
 def main(arguments: Sequence[str]) -> int:
     """Run the notebooks as on each processor; return the exit status."""
     command = (*PYTEST, *BY_FILE, *NBVAL, *(arguments or ("book", "solutions")))
+    start = time.monotonic()
     outcomes = [
         run_stage(Stage(name, (command,), {**EXECUTION_ENVIRONMENT, **settings}))
         for name, settings in PROCESSORS.items()
     ]
-    print(summary(outcomes))
+    print(summary(outcomes, time.monotonic() - start))
     return 0 if all(outcome.word == PASSED for outcome in outcomes) else 1
 
 

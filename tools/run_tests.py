@@ -17,9 +17,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TextIO
 
 from tools import build_book, chromium, cluster, sandbox
 from tools.draw_sample import sample
@@ -42,12 +45,14 @@ class Stage:
         environment: what is set for them besides what is set already.
         needs: "browser" for Chromium, "sandbox" for what grades a class, "cluster" for that with
             Dask and PostgreSQL, or nothing.
+        with_next: the stage keeps one core busy, and so does the next: they run at the same time.
     """
 
     name: str
     commands: tuple[tuple[str, ...], ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     needs: str = ""
+    with_next: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,7 @@ LINT = Stage(
         ("-m", "mypy"),
         ("-m", "tools.notebooks", "check"),
     ),
+    with_next=True,
 )
 
 
@@ -122,22 +128,22 @@ def stages(everything: bool) -> tuple[Stage, ...]:
     notebooks = ("book", "solutions") if everything else ("book",)
     daily = (
         LINT,
-        Stage("house", (tests(*BY_FILE, "tests/house"),)),
+        Stage("house", (tests("tests/house"),)),
         Stage("package", (tests(*SPREAD, "tests/package", *counted["package"]),), ONE_THREAD),
         Stage(
             "checks",
             (tests(*SPREAD, "tests/checks", *counted["checks"], marks="not sandbox"),),
             ONE_THREAD,
         ),
-        Stage("exercises", (tests(*BY_FILE, "tests/notebooks", marks="not sandbox"),), ONE_THREAD),
         Stage("class", (tests(*BY_FILE, *grades_a_class, marks="sandbox"),), ONE_THREAD, "sandbox"),
         Stage(
             "notebooks",
             ((*PYTEST, *BY_FILE, *NBVAL, *KEPT_FOR_THE_BOOK, *notebooks),),
             EXECUTION_ENVIRONMENT,
         ),
-        Stage("book", (("-m", "tools.build_book"),)),
-        Stage("site", (tests("tests/site", marks="not browser"),)),
+        Stage("book", (("-m", "tools.build_book"),), with_next=True),
+        Stage("exercises", (tests("tests/notebooks", marks="not sandbox"),), ONE_THREAD),
+        Stage("site", (tests(*SPREAD, "tests/site", marks="not browser"),)),
         Stage("browser", (tests(*BY_GROUP, "tests/site", marks="browser"),), needs="browser"),
     )
     return (*daily, *ONLY_ALL) if everything else daily
@@ -161,7 +167,10 @@ ON_REQUEST = (
 
 
 def run_command(
-    arguments: Sequence[str], environment: Mapping[str, str], cache: Path = CACHES / "0"
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    cache: Path = CACHES / "0",
+    output: TextIO | None = None,
 ) -> tuple[bool, tuple[str, ...]]:
     """Run Python with arguments in the root of the repository.
 
@@ -169,17 +178,24 @@ def run_command(
         arguments: the command line behind Python.
         environment: what is set besides what is set already.
         cache: where pytest keeps the names of the tests that failed.
+        output: where it prints, if not here.
 
     Returns:
         whether it passed, and for each test that failed the command that runs it again.
     """
-    print(f"$ python {shlex.join(arguments)}", flush=True)
+    print(f"$ python {shlex.join(arguments)}", flush=True, file=output)
     command = [sys.executable, *arguments]
     runs_pytest = tuple(arguments[:2]) == PYTEST[:2]
     if runs_pytest:
         shutil.rmtree(cache, ignore_errors=True)
         command += ["-o", f"cache_dir={cache}"]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment})
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdout=output,
+        stderr=output and subprocess.STDOUT,
+    )
     if done.returncode == 0:
         return True, ()
     names = failed_tests(cache) if runs_pytest else []
@@ -249,12 +265,20 @@ def in_ci(environ: Mapping[str, str]) -> bool:
     return environ.get("CI") == "true"
 
 
-def run_stage(stage: Stage) -> Outcome:
-    """Run one stage, all of its commands, and time it."""
-    print(f"\n=== {stage.name} ===", flush=True)
+def run_stage(stage: Stage, missing: Collection[str] = (), output: TextIO | None = None) -> Outcome:
+    """Run one stage, all of its commands, and time it.
+
+    Args:
+        stage: the stage.
+        missing: what cannot be had here; a stage that needs it is left out.
+        output: where it prints, if not here.
+    """
+    if stage.needs in missing:
+        return Outcome(stage, LEFT_OUT, 0.0)
+    print(f"\n=== {stage.name} ===", flush=True, file=output)
     start = time.monotonic()
     done = [
-        run_command(command, stage.environment, CACHES / f"{stage.name}-{number}")
+        run_command(command, stage.environment, CACHES / f"{stage.name}-{number}", output)
         for number, command in enumerate(stage.commands)
     ]
     word = PASSED if all(passed for passed, _ in done) else FAILED
@@ -262,11 +286,41 @@ def run_stage(stage: Stage) -> Outcome:
     return Outcome(stage, word, time.monotonic() - start, commands)
 
 
-def summary(outcomes: Sequence[Outcome], note: str | None = None) -> str:
+def run_together(stages: Sequence[Stage], missing: Collection[str]) -> list[Outcome]:
+    """Run stages at the same time; print what each had to say when it is done."""
+
+    def run(stage: Stage) -> Outcome:
+        with TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+            outcome = run_stage(stage, missing, output)
+            output.seek(0)
+            print(output.read(), end="", flush=True)
+        return outcome
+
+    print(f"\nAt the same time: {', '.join(stage.name for stage in stages)} ...", flush=True)
+    with ThreadPoolExecutor(len(stages)) as pool:
+        return list(pool.map(run, stages))
+
+
+def run_all(stages: Sequence[Stage], missing: Collection[str]) -> list[Outcome]:
+    """Run stages one after the other, and at the same time those that keep one core busy."""
+    outcomes: list[Outcome] = []
+    waiting = list(stages)
+    while waiting:
+        together = [waiting.pop(0)]
+        while together[-1].with_next and waiting:
+            together.append(waiting.pop(0))
+        if len(together) == 1:
+            outcomes.append(run_stage(together[0], missing))
+        else:
+            outcomes += run_together(together, missing)
+    return outcomes
+
+
+def summary(outcomes: Sequence[Outcome], seconds: float, note: str | None = None) -> str:
     """Return the table of the stages, why one is left out, and how to run again what failed."""
     lines = ["", "=== summary ==="]
     lines += [f"{o.stage.name:<12}{o.word:<10}{o.seconds:8.1f} s" for o in outcomes]
-    lines.append(f"{'all':<22}{sum(o.seconds for o in outcomes):8.1f} s")
+    lines.append(f"{'all':<22}{seconds:8.1f} s")
     if note is not None:
         lines += ["", note]
     if failed := [command for outcome in outcomes for command in outcome.again]:
@@ -298,11 +352,9 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     if in_ci(environ) and set(missing) - on_purpose:
         return 1
     print(f"Samples are drawn by {sample()}; SAMPLE={sample()} draws them again.", flush=True)
-    outcomes = [
-        Outcome(stage, LEFT_OUT, 0.0) if stage.needs in missing else run_stage(stage)
-        for stage in chosen
-    ]
-    print(summary(outcomes, note))
+    start = time.monotonic()
+    outcomes = run_all(chosen, missing)
+    print(summary(outcomes, time.monotonic() - start, note))
     return 1 if any(outcome.word == FAILED for outcome in outcomes) else 0
 
 

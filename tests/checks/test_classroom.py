@@ -154,6 +154,7 @@ def test_an_endless_cell_costs_itself_only(loop: str, tmp_path: Path, short: Non
     assert time.monotonic() - started < 60
 
 
+@pytest.mark.weekly
 def test_all_memory_together_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge, "SUBMISSION_MEMORY_BYTES", 1 << 30)
     source = (
@@ -164,6 +165,7 @@ def test_all_memory_together_is_limited(tmp_path: Path, monkeypatch: pytest.Monk
     assert points(graded) == [0.0, 1.0]
 
 
+@pytest.mark.weekly
 def test_processes_are_limited_and_none_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +195,7 @@ def test_no_process_outside_is_reached(tmp_path: Path) -> None:
     assert points(graded) == [0.0, 1.0]
 
 
+@pytest.mark.weekly
 def test_what_is_printed_is_cut(tmp_path: Path) -> None:
     graded = grade(f"{WRONG}\nfor _ in range(200_000): print('x' * 50)", tmp_path)
     assert len(graded.cells[1].printed) <= judge.SUBMISSION_PRINTED
@@ -254,6 +257,7 @@ print("sleeps", [command for command in commands if "986" in command])
     assert "sleeps []" in printed
 
 
+@pytest.mark.weekly
 def test_a_course_in_a_temporary_folder_is_there_in_a_copy_too(
     tmp_path: Path, warm: WarmProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -383,6 +387,7 @@ def test_the_process_that_is_copied_is_out_of_reach(
     assert warm.pid == before
 
 
+@pytest.mark.weekly
 def test_a_warm_process_that_was_killed_is_made_again(tmp_path: Path, warm: WarmProcess) -> None:
     before = warm.pid
     assert before is not None
@@ -391,6 +396,7 @@ def test_a_warm_process_that_was_killed_is_made_again(tmp_path: Path, warm: Warm
     assert warm.pid not in (None, before)
 
 
+@pytest.mark.weekly
 def test_where_a_sandbox_allows_no_other_in_it_each_process_loads_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -431,6 +437,7 @@ def test_a_full_disk_is_the_students_own(tmp_path: Path) -> None:
     assert points(graded)[1] == 1.0
 
 
+@pytest.mark.weekly
 def test_the_whole_submission_has_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short: None
 ) -> None:
@@ -456,6 +463,7 @@ def test_without_a_sandbox_grading_says_what_to_install(
         find_sandbox()
 
 
+@pytest.mark.weekly
 def test_what_was_not_safe_is_recorded(tmp_path: Path) -> None:
     graded = grade_notebook([Cell(RIGHT), CHECKS[1]], tmp_path, NoSandbox())
     assert graded.sandbox == "none"
@@ -481,6 +489,7 @@ def test_without_dask_a_scheduler_says_what_to_install(monkeypatch: pytest.Monke
         pass
 
 
+@pytest.mark.weekly
 def test_a_machine_with_other_versions_makes_no_result() -> None:
     cells = [Cell(RIGHT), CHECKS[1]]
     key = key_of(cells, {}, NoSandbox())

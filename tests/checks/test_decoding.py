@@ -222,6 +222,7 @@ def test_clipped_counts_give_the_bleu_of_the_package():
 # --- what is told ----------------------------------------------------------------------------
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize(
     ("task", "answer", "said"),
     [

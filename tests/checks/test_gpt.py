@@ -127,6 +127,7 @@ def test_the_formula_that_the_exercise_gives_for_windows():
 # --- what is told ----------------------------------------------------------------------------
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize(
     ("task", "answer", "said"),
     [

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.timeouts import COMMAND_SECONDS
 from transformer_ref.checks import grade, tasks
 from transformer_ref.checks.engine import child_process
 from transformer_ref.checks.engine.exam import make_exam
@@ -158,7 +159,11 @@ def answer(length, device=None):
 print(grade("masking.causal_mask", answer).message)
 """
     run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_SECONDS,
+        check=True,
     )
     assert "all 15 cases pass" in run.stdout
 
@@ -606,7 +611,7 @@ def test_a_fork_after_heavy_use_of_openmp_does_not_hang():
         [sys.executable, "-W", "error", "-c", OPENMP],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=COMMAND_SECONDS,
         env={**os.environ, "OMP_NUM_THREADS": "2"},
         check=False,
     )

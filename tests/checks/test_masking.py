@@ -227,6 +227,7 @@ def ones(ids, pad_id):
     return padding(ids, pad_id) | True
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize(
     ("task", "answer", "said"),
     [

@@ -6,6 +6,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.timeouts import COMMAND_SECONDS
+
 CELLS = (
     """
 import torch, math
@@ -80,7 +82,7 @@ def cells():
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in CELLS])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRANSFORMER_REF_CHECK_SECONDS", "1.5")
-        NotebookClient(notebook, timeout=240, kernel_name="python3").execute()
+        NotebookClient(notebook, timeout=COMMAND_SECONDS, kernel_name="python3").execute()
     return notebook.cells
 
 

@@ -1,4 +1,4 @@
-"""The grader measured on answers that were written apart from it: on a sample, and weekly on all."""
+"""The grader measured on answers that were written apart from it: a sample, and weekly all."""
 
 from __future__ import annotations
 

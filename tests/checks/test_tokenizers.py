@@ -108,6 +108,7 @@ def test_a_leak_is_a_piece_that_the_rule_changes(seed):
 # --- what is told ----------------------------------------------------------------------------
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize(
     ("task", "answer", "said"),
     [

@@ -312,3 +312,22 @@ def test_a_sample_is_another_one_for_another_commit(monkeypatch: pytest.MonkeyPa
     draw_sample.sample.cache_clear()
     assert drawn["abc"] != drawn["def"]
     assert all(len(found) == pytest.approx(1000, abs=120) for found in drawn.values())
+
+
+def test_stages_of_one_core_run_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each waits for a file of the other's, so one after the other they would never end."""
+    code = (
+        "import pathlib, sys, time; mine, other = map(pathlib.Path, sys.argv[1:]); mine.touch();"
+        "print(mine.name, 'begins')\n"
+        "while not other.exists(): time.sleep(0.01)\nprint(mine.name, 'ends')"
+    )
+    a, b = str(tmp_path / "a"), str(tmp_path / "b")
+    first = Stage("first", (("-c", code, a, b),), with_next=True)
+    replace_stages(monkeypatch, first, Stage("second", (("-c", code, b, a),)))
+    assert run_tests.main([], {}) == 0
+    out = capfd.readouterr().out
+    assert words(out) == {"first": "passed", "second": "passed", "all": ""}
+    for name in "ab":  # what each prints stays together
+        assert f"{name} begins\n{name} ends\n" in out

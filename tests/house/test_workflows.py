@@ -60,7 +60,7 @@ def test_no_job_may_write_to_the_repository_and_each_has_a_limit() -> None:
         rights = {**workflow["permissions"], **job.get("permissions", {})}
         assert rights.get("contents", "none") != "write", name
         assert workflow["permissions"] == {"contents": "read"}, name
-        assert job["timeout-minutes"] <= 60, name
+        assert job["timeout-minutes"] <= 90, name
 
 
 def test_torch_comes_for_the_cpu_unless_a_variable_says_otherwise() -> None:
@@ -92,13 +92,13 @@ def test_the_site_is_published_only_when_the_tests_passed() -> None:
     assert workflow["jobs"]["publish"]["permissions"] == {"pages": "write", "id-token": "write"}
 
 
-def test_every_week_begins_from_nothing_and_tries_other_processors() -> None:
-    weekly = load(GITHUB / "workflows/weekly.yml")["jobs"]
+def test_every_week_and_release_begins_from_nothing_and_runs_every_test() -> None:
+    workflow = load(GITHUB / "workflows/weekly.yml")
+    assert {"schedule", "release"} <= set(workflow[True])  # YAML takes `on` for true
+    weekly = workflow["jobs"]
     assert not [step for step in weekly["cold-build"]["steps"] if "./" in step.get("uses", "")]
     commands = [step.get("run") for job in weekly.values() for step in job["steps"]]
-    asked = {"make book", "make linkcheck", "make notebooks-elsewhere", "make test-class"}
-    assert asked <= set(commands)
-    assert 'make test-all STAGES="package checks book browser"' in commands
+    assert {"make book", "make linkcheck", "make test-all", "make test-class"} <= set(commands)
 
 
 def test_what_was_never_run_is_named_in_the_readme_and_the_workflows() -> None:

@@ -14,6 +14,7 @@ from nbgrader import utils
 
 from tests.notebooks.assignments import ROOT, Shell, read
 from tests.notebooks.courses import Course, new_course
+from tests.timeouts import COMMAND_SECONDS
 from tools.notebooks import EXECUTION_ENVIRONMENT
 from transformer_ref.applications.g2p import MODEL_CONFIG, load_g2p, make_examples
 from transformer_ref.checks.capstone import FILE, POINTS, REPORT_FILE, REPORT_POINTS, STEPS
@@ -73,6 +74,7 @@ def test_no_predictions_are_released() -> None:
         ]
 
 
+@pytest.mark.weekly
 def test_the_recipe_of_the_solution_is_that_of_the_model_that_ships(tmp_path: Path) -> None:
     """What it scores is in the results file; here it only has to run, on a few words."""
     cells = {cell.id: cell for cell in read("solutions", SLUG).cells}
@@ -99,7 +101,10 @@ def test_the_recipe_of_the_solution_is_that_of_the_model_that_ships(tmp_path: Pa
 def run(notebook: NotebookNode, folder: Path) -> dict[str, str]:
     """Run a notebook in a folder; return what each cell printed."""
     NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+        notebook,
+        timeout=COMMAND_SECONDS,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(folder)}},
     ).execute()
     return {
         cell.id: "".join(output.get("text", "") for output in cell.outputs)
@@ -132,6 +137,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     return folder, printed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@pytest.mark.weekly
 def test_the_baseline_reaches_the_first_step_and_leaves_the_others(
     finished: tuple[Path, dict[str, str], float],
 ) -> None:
@@ -143,6 +149,7 @@ def test_the_baseline_reaches_the_first_step_and_leaves_the_others(
     assert seconds < 180
 
 
+@pytest.mark.weekly
 def test_the_report_of_the_small_runs_has_all_its_points(
     finished: tuple[Path, dict[str, str], float],
 ) -> None:
@@ -153,6 +160,7 @@ def test_the_report_of_the_small_runs_has_all_its_points(
     assert json.loads((folder / REPORT_FILE).read_text())["verdict"] == "better"
 
 
+@pytest.mark.weekly
 def test_without_a_change_the_rest_of_the_notebook_runs(
     finished: tuple[Path, dict[str, str], float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +172,7 @@ def test_without_a_change_the_rest_of_the_notebook_runs(
     assert f"Points: 0 of {REPORT_POINTS}" in printed["check-report"]
 
 
+@pytest.mark.weekly
 def test_it_leaves_two_files_and_does_not_train_again(
     finished: tuple[Path, dict[str, str], float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +225,7 @@ def course(
     return course
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 @pytest.mark.sandbox
 def test_nbgrader_gives_the_points_of_the_files(course: Course) -> None:
@@ -226,6 +236,7 @@ def test_nbgrader_gives_the_points_of_the_files(course: Course) -> None:
     assert "ERROR" not in course.said
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 @pytest.mark.sandbox
 def test_feedback_says_why_there_are_no_points(course: Course) -> None:
@@ -237,6 +248,7 @@ def test_feedback_says_why_there_are_no_points(course: Course) -> None:
     assert "two standard errors are" in course.feedback("broken")
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 @pytest.mark.sandbox
 def test_nothing_is_trained_while_it_is_graded(course: Course) -> None:

@@ -28,7 +28,7 @@ from tests.notebooks.test_round_trip import (
     with_split_cells,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.weekly]
 
 
 def with_edited_points() -> NotebookNode:

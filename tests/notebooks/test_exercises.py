@@ -320,7 +320,9 @@ def test_an_unsolved_task_has_no_points_and_says_so_in_one_line(
         assert points.startswith("Points: 0 of")
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.weekly) for seed in (1, 2, 3))]
+)
 @with_tasks
 def test_a_bug_as_found_scores_nothing(
     slug: str, seed: int, shells: dict[tuple[str, str], Shell]
@@ -344,6 +346,7 @@ def test_hidden_tests_try_other_inputs_than_the_check(slug: str, task: Task) -> 
     assert re.search(r"seed=[1-9]\d*", hidden)
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize(
     "answer",
     [None, False, True, math.nan, math.inf, 1.0, "full marks", object(), type],

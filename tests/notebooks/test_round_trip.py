@@ -17,7 +17,7 @@ from tests.notebooks.courses import Course, new_course
 from tools import chromium
 from transformer_ref.checks import Result, grade
 
-pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.weekly]
 
 SLUG = "attention"
 

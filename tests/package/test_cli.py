@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.timeouts import COMMAND_SECONDS
 from transformer_ref.applications import command_line as cli
 from transformer_ref.applications.command_line import main
 from transformer_ref.applications.g2p import load_g2p
@@ -336,7 +337,7 @@ def test_under_torchrun_the_first_process_speaks_for_all(config):
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=COMMAND_SECONDS,
     )
     assert process.returncode == 0, process.stderr
     assert [line.partition(":")[0] for line in process.stdout.splitlines()] == [

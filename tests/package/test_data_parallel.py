@@ -12,6 +12,7 @@ import torch
 
 from tests.package.data_parallel_worker import EXACT, RUNS, STOPPED, UNEVEN, result
 from tests.package.training_runs import TINY, new_trainer
+from tests.timeouts import COMMAND_SECONDS
 from transformer_ref import parallel
 from transformer_ref.applications import translation
 from transformer_ref.applications.command_line import _device
@@ -37,7 +38,7 @@ def launched(tmp_path_factory):
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=COMMAND_SECONDS,
     )
     assert process.returncode == 0, process.stderr
     return folder, process

@@ -49,6 +49,7 @@ def pretend_build(
     return calls
 
 
+@pytest.mark.weekly
 def test_nothing_is_built_twice(site: Path) -> None:
     start_page = (site / "index.html").stat().st_mtime_ns
     start = time.monotonic()
@@ -139,6 +140,7 @@ def test_only_outputs_of_this_package_are_kept(
     assert (current.exists(), old.exists()) == (True, False)
 
 
+@pytest.mark.weekly
 def test_what_nbval_has_run_is_not_run_again(tmp_path: Path) -> None:
     """A notebook of which a cell fails is not kept."""
     figure = 'display({"image/png": "aQ==", "text/plain": "a figure"}, raw=True)'
@@ -224,6 +226,7 @@ def test_a_kernel_that_does_not_start_is_started_again(monkeypatch: pytest.Monke
     assert runs == [{"filter_uris": ["book/works.ipynb"], "timeout": 60}] * 2
 
 
+@pytest.mark.weekly
 def test_chapters_are_executed_ahead_and_kept(tmp_path: Path) -> None:
     """One that fails is not kept: myst-nb then tells what is wrong with it."""
     sources = {

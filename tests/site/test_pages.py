@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.site.conftest import MODES, is_alike
+from tests.site.conftest import MODES
 from tools.build_book import SITE
 
 pytestmark = pytest.mark.browser
@@ -18,28 +18,30 @@ PAGES = sorted(
     for path in SITE.rglob("*.html")
     if "_static" not in path.parts and path != SITE / "index.html"
 ) or ["book/index.html"]
-# The listings of the package's source differ in nothing but their text, and an exercise is what its
-# solution's page shows too: one of each kind is looked at in every way, the others once a week.
-SHOWN_ELSEWHERE = ("_modules/", "exercises/")
-# What is too wide shows on a phone; the rest of these pages is alike on a desktop.
-NARROW_IS_ENOUGH = ("book/api/", "solutions/")
+# The listings of the package's source differ in nothing but their text: one stands for the others.
 LISTINGS = {name for name in PAGES if name.startswith("_modules/transformer_ref/")}
 LISTINGS.discard("_modules/transformer_ref/attention.html")
+DAILY = "desktop-light"
 
 
-def look(name: str, *mode: str):
-    """Return a page, with a way of looking at it if one is given, for one process to visit."""
-    seen = SHOWN_ELSEWHERE + NARROW_IS_ENOUGH * ("desktop-light" in mode)
-    weekly = is_alike(name) and ("desktop-dark" in mode or name.startswith(seen))
-    marks = [pytest.mark.weekly] if weekly else []
-    return pytest.param(name, *mode, marks=[pytest.mark.xdist_group(name), *marks])
+def look(name: str, mode: str = DAILY):
+    """Return a page with a way of looking at it, for one process to visit."""
+    marks = [pytest.mark.weekly] if mode != DAILY else []
+    return pytest.param(name, mode, marks=[pytest.mark.xdist_group(name), *marks])
 
 
-LOOKS = [
-    look(name, mode) for name in PAGES for mode in MODES if mode == "phone" or name not in LISTINGS
-]
-EVERY_PAGE = pytest.mark.parametrize("name", [look(n) for n in PAGES if n not in LISTINGS])
-EVERY_LOOK = pytest.mark.parametrize(("name", "mode"), LOOKS)
+EVERY_LOOK = pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        look(name, mode)
+        for name in PAGES
+        for mode in MODES
+        if mode == "phone" or name not in LISTINGS
+    ],
+)
+EVERY_PAGE = pytest.mark.parametrize(
+    ("name", "mode"), [look(name) for name in PAGES if name not in LISTINGS]
+)
 
 # Lines on the console that are known and harmless, with their reason. None is left.
 ALLOWED_CONSOLE: frozenset[str] = frozenset()
@@ -74,15 +76,15 @@ def test_axe_finds_nothing(visit: Any, name: str, mode: str) -> None:
 
 
 @EVERY_PAGE
-def test_mathematics_is_typeset(visit: Any, name: str) -> None:
-    found = visit(name, "phone").found
+def test_mathematics_is_typeset(visit: Any, name: str, mode: str) -> None:
+    found = visit(name, mode).found
     assert found["wrong"] == []
     assert found["unset"] == []
 
 
 @EVERY_PAGE
-def test_images_are_there_and_described(visit: Any, name: str) -> None:
-    for image in visit(name, "phone").found["images"]:
+def test_images_are_there_and_described(visit: Any, name: str, mode: str) -> None:
+    for image in visit(name, mode).found["images"]:
         assert image["loaded"], image["source"]
         assert image["alt"] is not None, image["source"]
         assert not re.search(r"[/\\]|\.(png|svg|jpe?g|gif|webp)$", image["alt"]), image["alt"]
@@ -99,9 +101,10 @@ def test_schematics_are_read_as_a_whole(visit: Any, name: str, mode: str) -> Non
         assert fits or drawing["alt"] in ALLOWED_SCROLLING, drawing["alt"]
 
 
+@pytest.mark.weekly
 @EVERY_PAGE
-def test_figures_keep_a_light_card_on_a_dark_page(visit: Any, name: str) -> None:
-    figures = [i for i in visit(name, "phone").found["images"] if i["isFigure"]]
+def test_figures_keep_a_light_card_on_a_dark_page(visit: Any, name: str, mode: str) -> None:
+    figures = [i for i in visit(name, mode).found["images"] if i["isFigure"]]
     for image in visit(name, "desktop-dark").found["images"] if figures else []:
         if image["isFigure"]:
             assert image["background"] == "rgb(255, 255, 255)", image["source"]

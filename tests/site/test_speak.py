@@ -610,6 +610,7 @@ def test_axe_finds_nothing_when_all_is_open(browser: Browser, address: str, colo
     assert violations == []
 
 
+@pytest.mark.weekly
 def test_each_phoneme_of_the_fold_is_in_its_word() -> None:
     text = Path("book/speak.md").read_text(encoding="utf-8")
     fold = text.partition("The 39 phonemes, each with a word")[2].partition(":::")[0]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from playwright.sync_api import Browser, Page, expect
 
-from tests.site.conftest import is_alike, open_page
+from tests.site.conftest import open_page
 from tools.build_book import ROOT, SITE
 
 pytestmark = pytest.mark.browser
@@ -23,11 +22,6 @@ NOTEBOOKS = sorted(
 ) or ["book/attention"]
 EXERCISES = [name for name in NOTEBOOKS if name.startswith("exercises/")]
 SOLUTIONS = [name for name in NOTEBOOKS if name.startswith("solutions/")]
-
-
-def weekly_if_alike(name: str) -> Any:
-    """Return a page for each run, or one that another of its kind stands for but once a week."""
-    return pytest.param(name, marks=[pytest.mark.weekly] if is_alike(name) else [])
 
 
 def test_the_bare_address_leads_to_the_start_page(tab: Page, address: str) -> None:
@@ -68,7 +62,7 @@ def test_what_is_searched_for_stands_beside_the_icon(tab: Page, address: str) ->
     assert icon["x"] + icon["width"] < start
 
 
-@pytest.mark.parametrize("name", [weekly_if_alike(name) for name in NOTEBOOKS])
+@pytest.mark.parametrize("name", NOTEBOOKS)
 def test_the_notebook_downloads(tab: Page, address: str, tmp_path: Path, name: str) -> None:
     open_page(tab, f"{address}/{name}.html")
     tab.get_by_role("button", name="Download this page").click()

@@ -25,6 +25,7 @@ import pytest
 from tests.notebooks.classes import start, wait_until
 from tests.notebooks.courses import Course, environment, new_course
 from tests.notebooks.test_round_trip import SLUG, solved
+from tests.timeouts import COMMAND_SECONDS
 from tools import cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.weekly]
@@ -77,7 +78,7 @@ class Hub:
         data = urlencode(form).encode() if form else (b"" if method == "POST" else None)
         headers = {"Authorization": f"token {TOKEN}"}
         with urlopen(
-            Request(f"{self.url}{path}", data, headers, method=method), timeout=120
+            Request(f"{self.url}{path}", data, headers, method=method), timeout=COMMAND_SECONDS
         ) as got:
             text = got.read().decode()
         return json.loads(text) if text else None

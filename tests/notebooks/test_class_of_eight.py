@@ -1,0 +1,69 @@
+"""A class of eight, graded in the sandbox and given back, as an instructor does it.
+
+What `make test-all` tries besides: a run that is killed, hostile work, nbgrader's own command.
+"""
+
+from __future__ import annotations
+
+import pytest
+from torch import Tensor
+
+from tests.notebooks.classes import enrol, hand_in_broken, start
+from tests.notebooks.courses import Course, new_course
+from tests.notebooks.test_class import BROKEN, that_ends_the_process, with_edited_points
+from tests.notebooks.test_round_trip import SLUG, WRONG, half_finished, solved, with_split_cells
+from transformer_ref.checks import grade
+
+pytestmark = pytest.mark.sandbox
+
+CLASS = {
+    "right": solved,
+    "wrong": lambda: solved(except_for=WRONG),
+    "half": half_finished,
+    "split": with_split_cells,
+    "points": with_edited_points,
+    "ends": that_ends_the_process,
+}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """Grade six who handed in their work, one whose file is cut off, and one who is absent."""
+    course = new_course(tmp_path_factory.mktemp("course"), SLUG)
+    enrol(course, CLASS, ["cut", "absent"])
+    hand_in_broken(course, {"cut": BROKEN["cut"]})
+    printed, _ = start(course).communicate()
+    course.said += printed
+    course.nbgrader("generate_feedback", SLUG)
+    course.nbgrader("export", "--to", "course/grades.csv")
+    return course
+
+
+def unscaled(query: Tensor, key: Tensor) -> Tensor:
+    """Make the mistake that is handed in as `attention_scores`."""
+    return query @ key.mT
+
+
+def test_everybody_has_the_points_of_their_work(course: Course) -> None:
+    points = course.points()
+    assert {name for name, value in points.items() if value == 20.0} == {"right", "split", "ends"}
+    assert {name for name, value in points.items() if value == 0.0} == {"points", "cut", "absent"}
+    assert 0.0 < points["wrong"] <= 10.0
+    assert 0.0 < points["half"] < 10.0
+
+
+def test_what_went_wrong_is_told_in_the_table(course: Course) -> None:
+    rows = {line.split()[0]: line for line in course.said.splitlines() if line.strip()}
+    assert " 20/20" in rows["right"]
+    assert "no JSON" in rows["cut"]
+    assert "Nothing was handed in" in rows["absent"]
+    assert "ended the process" in rows["ends"]
+
+
+def test_everybody_gets_a_page_and_the_wrong_one_names_mistakes(course: Course) -> None:
+    for student in (*CLASS, "cut", "absent"):
+        assert course.page(student).is_file(), student
+    (mistake, *_) = grade(f"{SLUG}.attention_scores", unscaled).message.splitlines()
+    assert mistake in course.feedback("wrong")
+    assert mistake not in course.feedback("right")
+    assert course.feedback("half").lower().count("not done yet") >= 3
