@@ -88,6 +88,7 @@ LINES_OF_CHECKS = ("--cov=transformer_ref/checks", "--cov-config=tests/checks/co
 NBVAL = ("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}")
 # What nbval has run is what the next stage puts on the pages.
 KEPT_FOR_THE_BOOK = ("-p", "tools.keep_executed", f"--keep-executed={build_book.STAGED.parent}")
+WITHOUT_NBVAL = ("-p", "no:nbval")  # to load it takes two seconds in each process
 EVERY_TEST = ("-m", "")
 
 LINT = Stage(
@@ -117,24 +118,21 @@ def stages(everything: bool) -> tuple[Stage, ...]:
     """
 
     def tests(*arguments: str, marks: str = "") -> tuple[str, ...]:
-        return (*PYTEST, *arguments, *marked(marks, everything))
+        return (*PYTEST, *WITHOUT_NBVAL, *arguments, *marked(marks, everything))
 
     # Below 95% of lines pytest-cov fails the stage, as pyproject.toml says.
-    counted = {
-        "package": ("--cov=transformer_ref",) * everything,
-        "checks": LINES_OF_CHECKS * everything,
-    }
+    package = ("--cov=transformer_ref",) * everything
+    # The weekly tests of the checks grade answers, many thousands, and reach no other lines.
+    checks = (*PYTEST, *WITHOUT_NBVAL, *SPREAD, "tests/checks")
+    daily_checks = (*checks, *LINES_OF_CHECKS * everything, *marked("not sandbox", False))
+    weekly_checks = (*checks, "-m", "not sandbox and weekly")
     grades_a_class = ("tests/checks/test_classroom.py", "tests/notebooks")
     notebooks = ("book", "solutions") if everything else ("book",)
     daily = (
         LINT,
         Stage("house", (tests("tests/house"),)),
-        Stage("package", (tests(*SPREAD, "tests/package", *counted["package"]),), ONE_THREAD),
-        Stage(
-            "checks",
-            (tests(*SPREAD, "tests/checks", *counted["checks"], marks="not sandbox"),),
-            ONE_THREAD,
-        ),
+        Stage("package", (tests(*SPREAD, "tests/package", *package),), ONE_THREAD),
+        Stage("checks", (daily_checks, *[weekly_checks] * everything), ONE_THREAD),
         Stage("class", (tests(*BY_FILE, *grades_a_class, marks="sandbox"),), ONE_THREAD, "sandbox"),
         Stage(
             "notebooks",
