@@ -27,7 +27,7 @@ EVERY_PAGE = pytest.mark.parametrize("name", PAGES)
 
 @functools.cache
 def parse(path: Path) -> BeautifulSoup:
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "lxml")
 
 
 @functools.cache
