@@ -48,7 +48,7 @@ def greedy_decode(
 
     Raises:
         ValueError: if `max_len` is below 1 or above the model's max_len, an id is outside the
-            target vocabulary, or `src` does not fit the model.
+            target vocabulary, `src` does not fit the model, or its logits are not finite.
     """
     return _decode(model, src, bos_id, eos_id, max_len, use_cache, likeliest)
 
@@ -99,7 +99,8 @@ def filter_logits(logits: Tensor, top_k: int | None = None, top_p: float | None 
         logits: (..., V) floating.
         top_k: how many tokens stay; more than V means all. None = all.
         top_p: the likeliest tokens stay until their probabilities, renormalised after top-k,
-            sum to at least this; the token that crosses the line stays too. None = all.
+            sum to at least this; the token that crosses the line stays too. None and 1 = all.
+            The sums are taken in float32 at least.
 
     Returns:
         (..., V): the logits of the tokens that stay, -inf for the others; one at least stays.
@@ -121,11 +122,18 @@ def filter_logits(logits: Tensor, top_k: int | None = None, top_p: float | None 
     if top_p is not None:
         if not isinstance(top_p, int | float) or not 0.0 < top_p <= 1.0:
             raise ValueError(f"top_p must lie in (0, 1], got {top_p!r}")
-        probabilities, order = logits.softmax(dim=-1).sort(dim=-1, descending=True)
-        before = probabilities.cumsum(dim=-1) - probabilities  # what likelier tokens have together
-        left_out = torch.empty_like(order, dtype=torch.bool).scatter(-1, order, before >= top_p)
-        logits = logits.masked_fill(left_out, -torch.inf)
+        if top_p < 1.0:  # sums of rounded probabilities may reach 1 too early
+            logits = logits.masked_fill(_behind_top_p(logits, top_p), -torch.inf)
     return logits
+
+
+def _behind_top_p(logits: Tensor, top_p: float) -> Tensor:
+    """Say which tokens are not among the likeliest that have `top_p` together: (..., V) bool."""
+    dtype = _at_least_float32(logits)
+    probabilities, order = logits.softmax(dim=-1, dtype=dtype).sort(dim=-1, descending=True)
+    # What the likelier tokens have together; by a shift, as a difference would round once more.
+    before = F.pad(probabilities.cumsum(dim=-1)[..., :-1], (1, 0))  # (..., V)
+    return torch.empty_like(order, dtype=torch.bool).scatter(-1, order, before >= top_p)
 
 
 def beam_search(
@@ -183,13 +191,17 @@ def beam_search(
         start = _begin(src, bos_id)
         dtype = _at_least_float32(scorer.memory)
         beams = _Beams(start, dtype, beam_size, num_return, max_len, length_penalty)
+        finite = torch.ones((), dtype=torch.bool, device=src.device)
         while len(beams.rows) and beams.length < max_len:
             width = beams.sums.shape[1]
-            parents = beams.advance(scorer.next_logits(beams.ids))
+            logits = scorer.next_logits(beams.ids)  # (R * W, V)
+            finite &= have_a_largest(logits)
+            parents = beams.advance(logits)
             beams.collect(eos_id)
             going = beams.drop_decided()
             stays = len(going) == len(parents) and parents.shape[1] == width
             scorer.select(parents[going].flatten(), same_source=stays)
+        require_finite(finite)
         ids, scores = beams.best(model.config.pad_id)
     return ids.clone(), scores.clone()  # ordinary tensors, which autograd takes
 
@@ -251,8 +263,14 @@ def random_choice(
 
     def choose(logits: Tensor) -> Tensor:
         # At least float32: half precision rounds probabilities of 1 in 10,000 away.
-        kept = filter_logits(logits.to(_at_least_float32(logits)) / temperature, top_k, top_p)
-        return kept.softmax(dim=-1).multinomial(1, generator=generator).squeeze(-1)
+        logits = logits.to(_at_least_float32(logits))  # (R, V)
+        limits = torch.finfo(logits.dtype)
+        divisor = min(max(temperature, limits.tiny), limits.max)
+        # The largest becomes 0, which no temperature takes beyond the largest number.
+        logits = (logits - logits.amax(dim=-1, keepdim=True)) / divisor
+        # NaN is reported by whoever asked for the logits; multinomial would stop a GPU for it.
+        probabilities = filter_logits(logits, top_k, top_p).softmax(dim=-1).nan_to_num(nan=1.0)
+        return probabilities.multinomial(1, generator=generator).squeeze(-1)
 
     return choose
 
@@ -275,13 +293,19 @@ def extend(
 
     Returns:
         (B, <= max_len) int64.
+
+    Raises:
+        ValueError: as :func:`require_finite`.
     """
     start, every = ids.shape[1], _steps_between_looks(ids.device)
     answer = ids.new_full((len(ids), max_len), pad_id)
     answer[:, :start] = ids
     rows = torch.arange(len(ids), device=ids.device)
+    finite = torch.ones((), dtype=torch.bool, device=ids.device)
     while ids.shape[1] < max_len and len(rows):
-        following = choose(scorer.next_logits(ids))
+        logits = scorer.next_logits(ids)  # (R, V)
+        finite &= have_a_largest(logits)
+        following = choose(logits)  # (R,)
         answer[rows, ids.shape[1]] = following
         ids = torch.cat((ids, following[:, None]), dim=1)
         if eos_id is not None and (ids.shape[1] - start) % every == 0:
@@ -289,8 +313,33 @@ def extend(
             if len(going) < len(rows):
                 rows, ids = rows[going], ids[going]
                 scorer.select(going)
+    require_finite(finite)
     answer = answer[:, : ids.shape[1]]
     return answer if eos_id is None else _ended(answer, start, eos_id, pad_id)
+
+
+def have_a_largest(logits: Tensor) -> Tensor:
+    """Say whether each row of logits (R, V) has a largest number: a bool () on their device.
+
+    A row with NaN has none, nor has one of -inf alone, and +inf is no number.
+    """
+    return logits.amax(dim=-1).isfinite().all()
+
+
+def require_finite(finite: Tensor) -> None:
+    """Refuse what a model computed, once for a whole answer: a GPU waits only here.
+
+    Args:
+        finite: a bool (), false if any logits had no largest number.
+
+    Raises:
+        ValueError: if it is false.
+    """
+    if not finite:
+        raise ValueError(
+            "model must give finite logits, got NaN, +inf or a row of -inf; "
+            "are its weights finite, and does every token see at least one other?"
+        )
 
 
 def _ended(answer: Tensor, start: int, eos_id: int, pad_id: int) -> Tensor:

@@ -49,6 +49,9 @@ class PretrainedModel(nn.Module, PyTorchModelHubMixin):
         with tempfile.TemporaryDirectory(dir=folder) as new:
             super().save_pretrained(new, config=asdict(self.config), **kwargs)
             (Path(new) / "README.md").unlink(missing_ok=True)  # the mixin's, without content
+            # safetensors writes for the owner alone; Python writes as the umask says.
+            mode = (Path(new) / "config.json").stat().st_mode
+            (Path(new) / "model.safetensors").chmod(mode)
             move_together(Path(new), folder, last="config.json")
 
     @classmethod

@@ -11,6 +11,7 @@ import heapq
 import itertools
 import json
 import re
+import unicodedata
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -176,6 +177,9 @@ class Tokenizer(ABC):
 class WordTokenizer(Tokenizer):
     """A token is a run of letters and digits, or one other character that is not white space.
 
+    A character keeps the combining marks behind it, such as an accent that is written apart or a
+    vowel sign of Hindi. Nothing is normalized: the two ways to write an accent are two words, so
+    normalize texts before (:func:`unicodedata.normalize`).
     Lost are white space as it was, unknown words and, on request, case.
     Decoding puts single spaces between words, none where punctuation seldom has one:
     "a man - old" comes back as "a man-old".
@@ -244,7 +248,25 @@ class WordTokenizer(Tokenizer):
 
     def _cut(self, text: str) -> list[str]:
         text = text.lower() if self.lowercase else text
-        return text.split() if self.pretokenized else self._WORD.findall(text)
+        if self.pretokenized:
+            return text.split()
+        return self._WORD.findall(text) if text.isascii() else list(self._with_marks(text))
+
+    def _with_marks(self, text: str) -> Iterator[str]:
+        """Yield the tokens; a mark belongs to the one before it, and letters behind it too."""
+        token, end, in_word = "", 0, False
+        for match in self._WORD.finditer(text):
+            part, touches = match[0], bool(token) and match.start() == end
+            is_mark = unicodedata.category(part[0]).startswith("M")
+            if touches and (is_mark or (in_word and part[0].isalnum())):
+                token += part
+            else:
+                if token:
+                    yield token
+                token, in_word = part, part[0].isalnum()
+            end = match.end()
+        if token:
+            yield token
 
     def _join(self, tokens: list[str]) -> str:
         text = " ".join(tokens)

@@ -82,6 +82,27 @@ def test_it_pronounces_lines_from_stdin_too(capsys, monkeypatch):
     assert capsys.readouterr().out == "N AY T\nF OW N\n"
 
 
+def test_one_bad_word_on_stdin_loses_no_answer(capsys, monkeypatch):
+    lines = "\ufeffknight\n\nNight\nwell-known\ndon\u2019t\nna\u00efve\nphone"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    assert run("translate", "--device", "cpu") == 1
+    printed = capsys.readouterr()
+    answers = printed.out.split("\n")
+    assert answers[:3] == ["N AY T", "", "N AY T"]
+    assert answers[3].startswith("? token '-' is not in the vocabulary")
+    assert answers[4] == "D OW N T"
+    assert answers[5].startswith("? token '\u00ef' is not")
+    assert answers[6:] == ["F OW N", ""]
+    assert "2 of 7 texts have no answer; the first is number 4, 'well-known'" in printed.err
+
+
+def test_a_word_that_is_too_long_is_told_beside_the_others(capsys):
+    assert run("translate", "--device", "cpu", "phone", "a" * 600) == 1
+    answers = capsys.readouterr().out.splitlines()
+    assert answers[0] == "F OW N"
+    assert answers[1].startswith("? a word has at most")
+
+
 def test_nothing_on_stdin_gives_nothing(capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     assert run("translate", "--device", "cpu") == 0
@@ -192,6 +213,9 @@ def test_the_search_is_that_of_the_config_or_of_the_options(config, monkeypatch,
             searches.append(search)
             return texts
 
+        def why_not(self, text):
+            return ""
+
     monkeypatch.setattr(cli, "_load", lambda *_: Recorder())
     name = config("reversal")
     assert run("translate", "--config", name, "a") == 0
@@ -244,8 +268,7 @@ def test_an_interrupted_training_says_how_to_go_on(config, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["translate", "Knight!"], "token 'K' is not in the vocabulary"),
-        (["translate", ""], "words must not be empty strings"),
+        (["translate", "Knight!"], "1 of 1 texts have no answer; the first is number 1, 'Knight!'"),
         (["translate", "--model", "nowhere", "a"], "no checkpoint at nowhere"),
         (["translate", "--config", "dates", "a"], "no checkpoint at runs/dates"),
         (["translate", "--config", "mine", "a"], "no config 'mine'"),

@@ -8,7 +8,13 @@ import torch
 
 from transformer_ref import Transformer, TransformerConfig, greedy_decode, padding_mask
 from transformer_ref.cache import FixedCache, KVCache
-from transformer_ref.decoding import beam_search, copy_for_decoding, filter_logits, sample
+from transformer_ref.decoding import (
+    beam_search,
+    copy_for_decoding,
+    filter_logits,
+    random_choice,
+    sample,
+)
 
 BOS, EOS = 1, 2
 CONFIG = TransformerConfig(
@@ -513,6 +519,7 @@ def test_filter_logits_by_hand():
     assert kept(probabilities, top_k=2, top_p=0.55) == [False, True, False, False, False]
     assert kept(probabilities, top_p=0.55) == [False, True, False, True, False]
     assert kept(probabilities, top_p=1.0) == [True] * 5
+    assert kept(probabilities, top_p=1e-30) == [False, True, False, False, False]
     # Exact powers of two: 0.5 is reached by the first token alone.
     assert kept(torch.tensor([0.5, 0.25, 0.25]).log().tolist(), top_p=0.5) == [True, False, False]
     assert kept([1.0, 1.0, 1.0], top_k=2) != [True] * 3  # of equals too, only two stay
@@ -610,3 +617,54 @@ def test_a_copy_for_decoding_computes_the_same_from_weights_that_lie_otherwise(
         torch.equal(a.cpu(), b.cpu())
         for a, b in zip(loaded.parameters(), copied.parameters(), strict=True)
     )
+
+
+# ---- what a large vocabulary, half precision and broken weights do -------------------------------
+
+GPT2_VOCABULARY = 50_257
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_top_p_of_one_keeps_every_token(dtype):
+    logits = 3 * torch.randn(4, GPT2_VOCABULARY, generator=seeded("cpu"))
+    assert torch.equal(filter_logits(logits.to(dtype), top_p=1.0), logits.to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("top_p", [0.1, 0.9, 0.999])
+def test_what_is_kept_has_top_p_and_no_token_too_many(dtype, top_p):
+    logits = torch.randn(4, GPT2_VOCABULARY, generator=seeded("cpu")).to(dtype)
+    result = filter_logits(logits, top_p=top_p)
+    assert result.dtype == dtype
+    probabilities = logits.double().softmax(dim=-1)
+    kept = probabilities.masked_fill(result.isinf(), 0.0)
+    least = kept.masked_fill(result.isinf(), 2.0).amin(dim=-1)
+    assert (kept.sum(dim=-1) >= top_p - 1e-5).all()
+    assert (kept.sum(dim=-1) - least < top_p + 1e-5).all()
+
+
+@pytest.mark.parametrize("temperature", [1e-320, 1e-38, 1e38, 1e300, 10**400, float("inf")])
+def test_any_temperature_above_zero_can_be_drawn_from(temperature):
+    logits = torch.tensor([[1.0, 5.0, -torch.inf, 3.0]]).expand(200, -1)
+    choose = random_choice(temperature, None, None, seeded("cpu"), torch.device("cpu"))
+    drawn = set(choose(logits).tolist())
+    assert drawn == ({1} if temperature < 1 else {0, 1, 3})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "decode",
+    [
+        lambda model, src: greedy_decode(model, src, BOS, EOS, 8),
+        lambda model, src: sample(model, src, BOS, EOS, 8),
+        lambda model, src: beam_search(model, src, BOS, EOS, 3, 8),
+    ],
+    ids=["greedy", "sample", "beam"],
+)
+def test_a_model_that_computes_no_numbers_is_an_error(decode, value, device):
+    model = random_model(0, device)
+    with torch.no_grad():
+        model.output_proj.weight[3] = value
+    src = torch.tensor([[4, 5, 6]], device=device)
+    with pytest.raises(ValueError, match="model must give finite logits, got NaN"):
+        decode(model, src)

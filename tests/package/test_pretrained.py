@@ -246,3 +246,14 @@ class TestFailingSave:
         with pytest.raises(OSError, match="model"):
             small_model().save_pretrained(tmp_path / "model")
         assert (tmp_path / "model").read_text(encoding="utf-8") == "not a folder"
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o002, 0o077])
+def test_files_have_the_mode_that_the_umask_gives(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        small_model().save_pretrained(tmp_path / "model")
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "model").iterdir()}
+    assert modes == dict.fromkeys(("config.json", "model.safetensors"), 0o666 & ~umask)

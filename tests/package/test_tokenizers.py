@@ -8,6 +8,7 @@ import os
 import pickle
 import re
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise, product
@@ -225,12 +226,15 @@ def words_by_definition(text: str) -> list[str]:
     """Runs of letters and digits; single others that are not white space."""
     tokens: list[str] = []
     run = False
+    after_space = True
     for character in text:
-        if character.isalnum() and run:
+        is_mark = unicodedata.category(character)[0] == "M"
+        if (character.isalnum() and run) or (is_mark and not after_space):
             tokens[-1] += character
         elif not character.isspace():
             tokens.append(character)
-        run = character.isalnum()
+        run = character.isalnum() or (is_mark and run)
+        after_space = character.isspace()
     return tokens
 
 
@@ -239,6 +243,27 @@ def words_by_definition(text: str) -> list[str]:
 @given(st.text())
 def test_words_are_what_the_definition_says(text: str) -> None:
     assert WordTokenizer([]).tokenize(text) == words_by_definition(text)
+
+
+@MANY
+@given(st.text("ae\u0301\u0302 .\u0928\u092e\u0938\u094d\u0924\u0947"))
+def test_marks_stay_with_their_letters(text: str) -> None:
+    assert WordTokenizer([]).tokenize(text) == words_by_definition(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("un cafe\u0301s!", ["un", "cafe\u0301s", "!"]),
+        ("नमस्ते दुनिया।", ["नमस्ते", "दुनिया", "।"]),
+        ("❤\ufe0f", ["❤\ufe0f"]),
+        ("\u0301a", ["\u0301", "a"]),
+        ("a \u0301", ["a", "\u0301"]),
+        ("a.\u0301b", ["a", ".\u0301", "b"]),
+    ],
+)
+def test_a_letter_keeps_its_marks(text: str, tokens: list[str]) -> None:
+    assert WordTokenizer([]).tokenize(text) == tokens
 
 
 def test_words_by_falling_frequency_ties_alphabetical() -> None:

@@ -129,9 +129,20 @@ def _train(settings: Settings, options: argparse.Namespace) -> None:
 
 def _translate(settings: Settings, options: argparse.Namespace) -> None:
     texts = options.texts or [line.removesuffix("\n") for line in sys.stdin]
+    if texts:
+        texts[0] = texts[0].removeprefix("\ufeff")  # a byte order mark, as Windows writes it
     model = _load(settings, options)
-    for answer in model.translate(texts, **asdict(settings.decoding)):
-        print(answer)
+    refused = {index: why for index, text in enumerate(texts) if (why := model.why_not(text))}
+    taken = [text for index, text in enumerate(texts) if index not in refused]
+    answers = iter(model.translate(taken, **asdict(settings.decoding)))
+    for index in range(len(texts)):
+        print(f"? {refused[index]}" if index in refused else next(answers))
+    if refused:
+        first, why = next(iter(refused.items()))
+        raise ValueError(
+            f"{len(refused)} of {len(texts)} texts have no answer; the first is number "
+            f"{first + 1}, {texts[first][:40]!r}: {why}"
+        )
 
 
 def _evaluate(settings: Settings, options: argparse.Namespace) -> None:

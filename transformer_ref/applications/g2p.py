@@ -51,6 +51,11 @@ MODEL_CONFIG = TransformerConfig(
 TRAINING_CONFIG = TrainingConfig(epochs=32, precision="bfloat16")
 
 
+def _as_word(text: str) -> str:
+    """Write a word as the dictionary does: in lower case, with a straight apostrophe."""
+    return text.strip().lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+
+
 class Speller:
     """A trained grapheme-to-phoneme model with its two vocabularies.
 
@@ -136,10 +141,37 @@ class Speller:
         length_penalty: float = 1.0,
         batch_size: int = 512,
     ) -> list[str]:
-        """Pronounce words as a translator does: phonemes in one string, white space between."""
+        """Pronounce words as a translator does.
+
+        Args:
+            texts: one word each, as people type it: capitals, white space around it and a
+                typographic apostrophe do not matter.
+            beam_size: as in :meth:`pronounce_all`.
+            length_penalty: as in :meth:`pronounce_all`.
+            batch_size: as in :meth:`pronounce_all`.
+
+        Returns:
+            For each text its phonemes in one string, with spaces between; nothing for nothing.
+
+        Raises:
+            ValueError: as :meth:`source`; :meth:`why_not` tells it beforehand.
+        """
         require_several(texts=texts)
-        words = [text.strip() for text in texts]
-        return list(map(" ".join, self.pronounce_all(words, batch_size, beam_size, length_penalty)))
+        words = list(map(_as_word, texts))
+        asked = [word for word in words if word]
+        answers = iter(self.pronounce_all(asked, batch_size, beam_size, length_penalty))
+        return [" ".join(next(answers)) if word else "" for word in words]
+
+    def why_not(self, text: str) -> str:
+        """Say why :meth:`translate` cannot pronounce a text, or return ""."""
+        word = _as_word(text)
+        try:
+            ids = self._encode([word]) if word else [[]]
+        except ValueError as error:
+            return str(error)
+        longest = self.model.config.max_len
+        too_long = len(ids[0]) > longest
+        return f"a word has at most {longest} letters, got {len(ids[0])}" if too_long else ""
 
     def pronounce(self, word: str) -> list[str]:
         """Pronounce one lower-case word: its phonemes, stress left out."""

@@ -183,6 +183,14 @@ class Translator:
             translations[index] = self.target.decode(ids)
         return translations
 
+    def why_not(self, text: str) -> str:
+        """Say why :meth:`translate` cannot translate a text, or return ""."""
+        try:
+            self._encode_source(text, "a text")
+        except ValueError as error:
+            return str(error)
+        return ""
+
     def _encode_source(self, text: str, name: str) -> list[int]:
         ids = self.source.encode(text.strip(), eos=True)
         self._require_short(ids, name, text)
