@@ -5,6 +5,7 @@ The run is killed in the middle and started again; nbgrader's own feedback and e
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat import NotebookNode
+from nbgrader.api import Gradebook
 
 from tests.notebooks.assignments import read
 from tests.notebooks.classes import enrol, grade_killed_and_resumed, hand_in_broken, results, start
@@ -214,6 +216,34 @@ def test_a_second_run_executes_nothing(course: Course) -> None:
     said, _ = start(course).communicate()
     assert results(course) == before
     assert " 20/20" in said
+
+
+def test_another_time_or_due_date_is_another_penalty(course: Course) -> None:
+    with (course.root / "nbgrader_config.py").open("a", encoding="utf-8") as settings:
+        settings.write(
+            '\nc.AssignLatePenalties.plugin_class = "transformer_ref.checks.for_gradebook'
+            '.PenaltyPerDay"\nc.PenaltyPerDay.share = 0.1\n'
+        )
+    gradebook = Gradebook(f"sqlite:///{course.root / 'course' / 'gradebook.db'}", "transformer")
+    handed_in = course.submission("backup") / "timestamp.txt"
+    done = results(course)
+    for time, due, points in (
+        ("2027-03-02 18:00:00 UTC", "2027-03-01 00:00:00 UTC", 16.0),
+        ("2027-03-01 18:00:00 UTC", "2027-03-01 00:00:00 UTC", 18.0),
+        ("2027-03-01 18:00:00 UTC", "2027-03-09 00:00:00 UTC", 20.0),  # an extension
+    ):
+        handed_in.write_text(time, encoding="utf-8")
+        with gradebook:
+            gradebook.update_or_create_assignment(SLUG, duedate=due)
+        course.said, _ = start(course).communicate()
+        assert (" -" in row(course, "backup")) == (points < 20.0)
+        with gradebook:
+            found = gradebook.find_submission(SLUG, "backup")
+            assert found.score - (found.late_submission_penalty or 0.0) == pytest.approx(points)
+        with (course.root / f"course/results/{SLUG}.csv").open(newline="") as file:
+            (line,) = (each for each in csv.DictReader(file) if each["student"] == "backup")
+        assert float(line["penalty"]) == pytest.approx(20.0 - points)
+    assert results(course) == done  # nothing was executed again
 
 
 def test_a_resubmission_is_graded_anew(course: Course) -> None:

@@ -29,7 +29,10 @@ CLASS = {
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     """Grade six who handed in their work, one whose file is cut off, and one who is absent."""
-    course = new_course(tmp_path_factory.mktemp("course"), SLUG)
+    # A zip that was unpacked twice lies in a folder like this one.
+    folder = tmp_path_factory.mktemp("course") / "Prüfung (1)+$ 100% #2's"
+    folder.mkdir()
+    course = new_course(folder, SLUG)
     enrol(course, CLASS, ["cut", "absent"])
     hand_in_broken(course, {"cut": BROKEN["cut"]})
     printed, _ = start(course).communicate()

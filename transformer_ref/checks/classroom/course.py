@@ -51,6 +51,7 @@ from transformer_ref.checks.classroom.submission import (
     code_cells,
     files_beside,
     read_submission,
+    time_of,
     write_submission,
 )
 from transformer_ref.checks.classroom.texts import printable
@@ -75,6 +76,8 @@ class Row:
         graded: the result.
         problem: why there is none, or why the work could not be read.
         points: as nbgrader has them, with what may be had.
+        penalty: the points that are lost for being late.
+        written_as: what the gradebook's entry depends on; another one is written again.
     """
 
     student: str
@@ -84,6 +87,8 @@ class Row:
     graded: Graded | None = None
     problem: str = ""
     points: tuple[float, float] = (0.0, 0.0)
+    penalty: float = 0.0
+    written_as: str = ""
 
     @contextmanager
     def reports_errors(self) -> Iterator[None]:
@@ -144,6 +149,7 @@ class Classroom:
                 ) from error
             sources = {cell.name: cell.source for cell in released.source_cells}
             roster = sorted(str(student.id) for student in gradebook.students)
+            due = gradebook.find_assignment(self.slug).duedate
         release = self._release(sources)
         place = Path(self.course.root, self.course.submitted_directory)
         came = sorted(path.parent.name for path in place.glob(f"*/{self.slug}"))
@@ -152,7 +158,9 @@ class Classroom:
         for student in roster or came:
             folder = place / student / self.slug
             submission = read_submission(folder, release, self.slug)
-            rows.append(Row(student, folder, submission, problem=submission.problem))
+            row = Row(student, folder, submission, problem=submission.problem)
+            row.written_as = f"handed in {time_of(submission)}, due {due}"
+            rows.append(row)
         return rows
 
     def _release(self, sources: dict[str, str]) -> NotebookNode:
@@ -199,6 +207,7 @@ class Classroom:
         write_submission(row.submission, self.slug, row.folder, place)
         cells, files = code_cells(row.submission.notebook), files_beside(place)
         row.key = key_of(cells, files, self.sandbox)
+        row.written_as = f"{row.key}, {row.written_as}"
         row.graded = load_result(self.results, row.key)
         return row.key, (cells, files)
 
@@ -239,7 +248,7 @@ class Classroom:
             with self._log.open("a", encoding="utf-8", errors="backslashreplace") as log:
                 log.write(f"{row.student}\n{said.get('log', '')}{said.get('error', '')}\n")
             if said["success"]:
-                write_text(self._mark(row), row.key)
+                write_text(self._mark(row), row.written_as)
 
     @cached_property
     def _nbgrader(self) -> NbGraderAPI:
@@ -249,7 +258,9 @@ class Classroom:
         self.app.config.GradeInSandbox.update(option)
         # Rebuilt from the release, there is nothing in them to be mended.
         self.app.config.Autograde.sanitize_preprocessors = []
-        course = CourseDirectory(parent=self.app, submitted_directory=str(self.rebuilt))
+        # Relative: nbgrader makes a regular expression of it, in which it escapes the root alone.
+        rebuilt = self.rebuilt.relative_to(self.course.root).as_posix()
+        course = CourseDirectory(parent=self.app, submitted_directory=rebuilt)
         return NbGraderAPI(course, parent=self.app)
 
     @cached_property
@@ -267,6 +278,7 @@ class Classroom:
                     continue
                 found = gradebook.find_submission(self.slug, row.student)
                 row.points = (float(found.score or 0.0), float(found.max_score or 0.0))
+                row.penalty = float(found.late_submission_penalty or 0.0)
 
     def _autograded(self, row: Row) -> Path:
         return Path(self.course.root, self.course.autograded_directory, row.student, self.slug)
@@ -276,7 +288,7 @@ class Classroom:
 
     def _is_written(self, row: Row) -> bool:
         mark = self._mark(row)
-        if not mark.exists() or mark.read_text("utf-8") != row.key:
+        if not mark.exists() or mark.read_text("utf-8") != row.written_as:
             return False
         with Gradebook(self.course.db_url, self.course.course_id) as gradebook:
             try:
@@ -335,12 +347,12 @@ def _begin_to_judge() -> None:
 
 def table(rows: Sequence[Row]) -> str:
     """Return the class as a table for people: points, seconds, and what to look at."""
-    lines = [f"{'student':<24}{'points':>10}{'seconds':>9}  remarks"]
+    lines = [f"{'student':<24}{'points':>10}{'late':>7}{'seconds':>9}  remarks"]
     for row in rows:
         points = f"{row.points[0]:g}/{row.points[1]:g}"
         seconds = f"{row.graded.seconds:.1f}" if row.graded else ""
-        name = printable(row.student)
-        lines.append(f"{name:<24}{points:>10}{seconds:>9}  {row.remarks}".rstrip())
+        name, late = printable(row.student), f"-{row.penalty:g}" if row.penalty else ""
+        lines.append(f"{name:<24}{points:>10}{late:>7}{seconds:>9}  {row.remarks}".rstrip())
     return "\n".join(lines)
 
 
@@ -348,9 +360,10 @@ def table_as_csv(rows: Sequence[Row]) -> str:
     """Return the class as comma-separated values."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["student", "points", "of", "sandbox", "seconds", "peak_bytes", "remarks"])
+    head = ["student", "points", "of", "sandbox", "seconds", "peak_bytes", "remarks", "penalty"]
+    writer.writerow(head)
     for row in rows:
         graded = row.graded or Graded()
         numbers = [*row.points, graded.sandbox, graded.seconds, graded.peak_bytes]
-        writer.writerow([printable(row.student), *numbers, row.remarks])
+        writer.writerow([printable(row.student), *numbers, row.remarks, row.penalty])
     return out.getvalue()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import shutil
 import stat
 from collections import defaultdict
@@ -30,6 +31,8 @@ from transformer_ref.files import write_text
 
 # nbgrader's own: by one it knows what came late, by the other whose feedback it is.
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
+# nbgrader writes its times so. Of 02.03.2027 nobody can say which is the month.
+TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d")
 # Not part of a submission, as nbgrader has it.
 IGNORED = tuple(CourseDirectory().ignore)
 
@@ -168,6 +171,12 @@ def files_beside(folder: Path) -> dict[str, bytes]:
     }
 
 
+def time_of(submission: Submission) -> str:
+    """Return when a submission was handed in, as its file has it, or "" where there is none."""
+    times = [path for path in submission.files if path.name == TIMESTAMP]
+    return times[0].read_text(encoding="utf-8").strip() if times else ""
+
+
 def _files(folder: Path) -> list[Path]:
     """List the files of a submission, in its folders too, but for what nbgrader leaves out.
 
@@ -199,10 +208,14 @@ def _why_no_time(files: Sequence[Path]) -> str:
         return ""
     try:
         (timestamp,) = (path for path in files if path.name == TIMESTAMP)
-        parse_utc(timestamp.read_text(encoding="utf-8").strip())
+        text = timestamp.read_text(encoding="utf-8").strip()
+        parse_utc(text)
+        is_sure = bool(TIME.match(text))
     except Exception:  # what is in it came from outside
-        return f"{TIMESTAMP} holds no time, so it counts as handed in on time."
-    return ""
+        is_sure = False
+    wanted = "2027-03-02 18:00:00 UTC"
+    why = f"{TIMESTAMP} holds no time in the form {wanted}, so it counts as handed in on time."
+    return "" if is_sure else why
 
 
 def _read(path: Path, files: list[Path]) -> NotebookNode:
@@ -214,7 +227,7 @@ def _read(path: Path, files: list[Path]) -> NotebookNode:
         most = SUBMISSION_NOTEBOOK_BYTES >> 20
         raise UnreadableError(f"{path.name} has more than {most} MiB. Clear its outputs.")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin with a byte order mark
     except UnicodeDecodeError as error:
         raise UnreadableError(
             f"{path.name} is not UTF-8 ({error}). Ask for the file again."
