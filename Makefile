@@ -19,6 +19,9 @@ RUN := $(VENV)/bin/python
 # nbgrader starts `alembic` by its name, and Jupyter its own commands.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TORCH_INDEX
+# What people have set for other projects: with these, Python and Jupyter would not find the modules
+# and the kernel of this one, or would take others in their place.
+unexport JUPYTER_PATH PYTHONHOME PYTHONPATH PYTHONSAFEPATH PYTHONSTARTUP
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve pdf test test-all test-class lab format notebooks notebooks-elsewhere exercises drawings lint \

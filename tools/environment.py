@@ -257,6 +257,22 @@ def reason_to_remake(folder: Path, version: tuple[int, int]) -> str | None:
     return None
 
 
+def begin(folder: Path) -> None:
+    """Empty a folder, but for the mark that says until the end that a run has not finished.
+
+    The mark comes first: whenever this run is cut off, the next one begins again.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / STARTED_NAME).touch()
+    for path in folder.iterdir():
+        if path.name == STARTED_NAME:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
 def make_venv(folder: Path) -> Path:
     """Make the environment, or take up one that can be brought up to date; return its Python."""
     reason = reason_to_remake(folder, sys.version_info[:2])
@@ -264,13 +280,13 @@ def make_venv(folder: Path) -> Path:
     if reason is not None:
         print(f"Making {folder}: {reason}.", flush=True)
         check_venv_module()
+        begin(folder)
         # In a subprocess: ensurepip fails with a message of its own, which belongs in ours.
-        command = [sys.executable, "-m", "venv", "--clear", str(folder)]
+        command = [sys.executable, "-m", "venv", str(folder)]
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode != 0:
             message = explain_failure(result.stdout + result.stderr, "the environment")
             raise SetupError(f"{folder} could not be made.\n{message}")
-        (folder / STARTED_NAME).touch()
     return folder / "bin" / "python"
 
 

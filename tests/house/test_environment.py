@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import os
+import signal
+import subprocess
 import sys
+import time
 import venv
 from pathlib import Path
 
 import pytest
 
+from tests.timeouts import COMMAND_SECONDS
 from tools import bootstrap, environment
 from tools.environment import Machine, SetupError
 
@@ -148,6 +152,22 @@ def test_reasons_to_remake(tmp_path: Path) -> None:
     (folder / environment.STARTED_NAME).unlink()
     (folder / "bin" / "python").unlink()
     assert environment.reason_to_remake(folder, here) == "its Python is gone"
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_set_up_that_is_cut_off_is_begun_again(tmp_path: Path, by: signal.Signals) -> None:
+    folder = tmp_path / "env"
+    command = [sys.executable, str(environment.ROOT / "tools/bootstrap.py"), "--venv", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + COMMAND_SECONDS
+    while not (folder / "pyvenv.cfg").exists():
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process.send_signal(by)
+    assert process.wait(COMMAND_SECONDS) != 0
+    reason = environment.reason_to_remake(folder, sys.version_info[:2])
+    assert reason == "an earlier run did not finish it"
 
 
 @pytest.mark.usefixtures("lock_of_nothing")

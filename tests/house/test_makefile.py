@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -41,6 +42,21 @@ def test_the_environment_is_made_again_when_the_lock_changes() -> None:
     rule = re.search(r"^\.venv/\.complete: (.*)$", database, flags=re.MULTILINE)
     assert rule is not None
     assert {"requirements.lock", "pyproject.toml"} <= set(rule[1].split())
+
+
+def test_what_people_set_for_other_projects_stays_outside(tmp_path: Path) -> None:
+    names = ("JUPYTER_PATH", "PYTHONHOME", "PYTHONPATH", "PYTHONSAFEPATH", "PYTHONSTARTUP")
+    theirs = dict.fromkeys(names, str(tmp_path))
+    makefile = tmp_path / "Makefile"
+    makefile.write_text(f"{TEXT}\nshow:\n\t@env | grep -E '^({'|'.join(names)})=' || true\n")
+    done = subprocess.run(
+        ["make", "--no-print-directory", "-f", str(makefile), "show"],
+        env={**os.environ, **theirs},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == ""
 
 
 def test_continuous_integration_runs_the_command_of_the_readme() -> None:
