@@ -10,6 +10,7 @@ import pytest
 
 from tests.notebooks.assignments import read
 from tests.notebooks.test_round_trip import SLUG, solved
+from transformer_ref.checks.classroom.course import require_usable_ids
 from transformer_ref.checks.classroom.submission import (
     Submission,
     code_cells,
@@ -58,3 +59,17 @@ def test_any_other_time_is_refused_with_the_form_that_is_taken(
     submission = submitted(tmp_path, timestamp)
     assert "timestamp.txt holds no time in the form 2027-03-02 18:00:00 UTC" in submission.remark
     assert time_of(submission) == ""
+
+
+def test_ids_that_people_have_are_usable() -> None:
+    require_usable_ids(["ann", "bob.smith@example.org", "O'Neil, Jr", "s+1", "Jürgen", "42 (b)"])
+
+
+@pytest.mark.parametrize(
+    "name", ["[abc]", "kai[1]", "a*", "who?", "{x}", "a/b", "a\\b", "a\nb", ".x"]
+)
+def test_an_id_that_is_a_pattern_is_refused_by_name(name: str) -> None:
+    with pytest.raises(SystemExit, match="Student ids must not have") as caught:
+        require_usable_ids(["ann", name])
+    assert repr(name) in str(caught.value)
+    assert "ann" not in str(caught.value)

@@ -13,6 +13,7 @@ import gc
 import glob
 import io
 import multiprocessing
+import re
 import resource
 import signal
 import sys
@@ -58,6 +59,7 @@ from transformer_ref.checks.classroom.texts import printable
 from transformer_ref.checks.engine.limits import JUDGE_MEMORY_BYTES
 from transformer_ref.files import write_text
 
+UNUSABLE_IN_ID = re.compile(r"[][*?{}/\\\x00-\x1f\x7f]")
 PARENT_DEATH_SIGNAL = 1  # Linux's number, from prctl.h
 
 Work = tuple[list[Cell], dict[str, bytes]]  # what a result is made from
@@ -153,6 +155,7 @@ class Classroom:
         release = self._release(sources)
         place = Path(self.course.root, self.course.submitted_directory)
         came = sorted(path.parent.name for path in place.glob(f"*/{self.slug}"))
+        require_usable_ids(roster)
         self.strangers = [name for name in came if roster and name not in roster]
         rows = []
         for student in roster or came:
@@ -296,6 +299,24 @@ class Classroom:
             except MissingEntry:  # perhaps it is another gradebook than last time
                 return False
         return self._autograded(row).exists()
+
+
+def require_usable_ids(students: Sequence[str]) -> None:
+    """Refuse student ids that nbgrader takes for patterns of file names: it would lose their work.
+
+    Args:
+        students: their ids, from the roster.
+
+    Raises:
+        SystemExit: naming the ids, and what they may not have.
+    """
+    unusable = [name for name in students if UNUSABLE_IN_ID.search(name) or name.startswith(".")]
+    if unusable:
+        raise SystemExit(
+            f"Student ids must not have any of [ ] * ? {{ }} / \\ or control characters, nor begin "
+            f"with a dot; got {', '.join(map(repr, sorted(set(unusable))))}. Change them in the "
+            "roster."
+        )
 
 
 @contextmanager
