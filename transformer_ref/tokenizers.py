@@ -179,7 +179,7 @@ class WordTokenizer(Tokenizer):
 
     A character keeps the combining marks behind it, such as an accent that is written apart or a
     vowel sign of Hindi. Nothing is normalized: the two ways to write an accent are two words, so
-    normalize texts before (:func:`unicodedata.normalize`).
+    normalize texts before (``unicodedata.normalize``).
     Lost are white space as it was, unknown words and, on request, case.
     Decoding puts single spaces between words, none where punctuation seldom has one:
     "a man - old" comes back as "a man-old".
