@@ -45,14 +45,14 @@ class Stage:
         environment: what is set for them besides what is set already.
         needs: "browser" for Chromium, "sandbox" for what grades a class, "cluster" for that with
             Dask and PostgreSQL, or nothing.
-        with_next: the stage keeps one core busy, and so does the next: they run at the same time.
+        beside: the name of the next stage, if both keep one core busy and run at the same time.
     """
 
     name: str
     commands: tuple[tuple[str, ...], ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     needs: str = ""
-    with_next: bool = False
+    beside: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ LINT = Stage(
         ("-m", "mypy"),
         ("-m", "tools.notebooks", "check"),
     ),
-    with_next=True,
+    beside="house",
 )
 
 
@@ -139,7 +139,7 @@ def stages(everything: bool) -> tuple[Stage, ...]:
             ((*PYTEST, *BY_FILE, *NBVAL, *KEPT_FOR_THE_BOOK, *notebooks),),
             EXECUTION_ENVIRONMENT,
         ),
-        Stage("book", (("-m", "tools.build_book"),), with_next=True),
+        Stage("book", (("-m", "tools.build_book"),), beside="exercises"),
         Stage("exercises", (tests("tests/notebooks", marks="not sandbox"),), ONE_THREAD),
         Stage("site", (tests(*SPREAD, "tests/site", marks="not browser"),)),
         Stage("browser", (tests(*BY_GROUP, "tests/site", marks="browser"),), needs="browser"),
@@ -305,7 +305,7 @@ def run_all(stages: Sequence[Stage], missing: Collection[str]) -> list[Outcome]:
     waiting = list(stages)
     while waiting:
         together = [waiting.pop(0)]
-        while together[-1].with_next and waiting:
+        while waiting and waiting[0].name == together[-1].beside:
             together.append(waiting.pop(0))
         if len(together) == 1:
             outcomes.append(run_stage(together[0], missing))

@@ -324,10 +324,20 @@ def test_stages_of_one_core_run_at_the_same_time(
         "while not other.exists(): time.sleep(0.01)\nprint(mine.name, 'ends')"
     )
     a, b = str(tmp_path / "a"), str(tmp_path / "b")
-    first = Stage("first", (("-c", code, a, b),), with_next=True)
+    first = Stage("first", (("-c", code, a, b),), beside="second")
     replace_stages(monkeypatch, first, Stage("second", (("-c", code, b, a),)))
     assert run_tests.main([], {}) == 0
     out = capfd.readouterr().out
     assert words(out) == {"first": "passed", "second": "passed", "all": ""}
     for name in "ab":  # what each prints stays together
         assert f"{name} begins\n{name} ends\n" in out
+
+
+def test_a_stage_waits_for_another_one_than_that_beside_it(tmp_path: Path) -> None:
+    """`make test STAGES="book site"`: the site is there only when the book is built."""
+    built = str(tmp_path / "built")
+    make = ("-c", "import pathlib, sys, time; time.sleep(1); pathlib.Path(sys.argv[1]).touch()")
+    use = ("-c", "import pathlib, sys; raise SystemExit(not pathlib.Path(sys.argv[1]).exists())")
+    book = Stage("book", ((*make, built),), beside="exercises")
+    outcomes = run_tests.run_all([book, Stage("site", ((*use, built),))], ())
+    assert [outcome.word for outcome in outcomes] == ["passed", "passed"]
