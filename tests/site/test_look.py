@@ -17,6 +17,7 @@ from bs4 import BeautifulSoup, Tag
 from playwright.sync_api import Browser, Page, expect
 from sphinx.testing.util import SphinxTestApp
 
+from tests.site.conftest import open_page
 from tools import book_drawings, book_extension
 from tools.build_book import ROOT
 
@@ -227,14 +228,14 @@ def look(browser: Browser, built: Path) -> Iterator[Callable[[int, str], Page]]:
     """Return a function that opens the sample page, from its file, at a width and in a theme."""
     opened = []
 
-    def open_page(width: int, theme: str) -> Page:
+    def open_sample(width: int, theme: str) -> Page:
         page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
         opened.append(page)
         open_page(page, (built / "book/page.html").as_uri())
         page.evaluate("MathJax.startup.promise")
         return page
 
-    yield open_page
+    yield open_sample
     for page in opened:
         page.close()
 
