@@ -16,7 +16,7 @@ from tools.inputs import ROOT
 
 @cache
 def sample() -> str:
-    """Return what draws the sample: SAMPLE, or the commit, or a constant where there is no git."""
+    """Return the seed of the sample: SAMPLE, the commit, or a constant without git."""
     if chosen := os.environ.get("SAMPLE"):
         return chosen
     command = ["git", "rev-parse", "--short=12", "HEAD"]
@@ -33,7 +33,7 @@ def rank(name: str) -> int:
 
 
 def is_drawn(name: str, one_in: int) -> bool:
-    """Say whether a name belongs to the sample of one in so many.
+    """Say whether a name belongs to a sample of one in `one_in`.
 
     Args:
         name: what may be drawn.

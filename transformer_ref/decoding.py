@@ -268,7 +268,7 @@ def random_choice(
         divisor = min(max(temperature, limits.tiny), limits.max)
         # The largest becomes 0, which no temperature takes beyond the largest number.
         logits = (logits - logits.amax(dim=-1, keepdim=True)) / divisor
-        # NaN is reported by whoever asked for the logits; multinomial would stop a GPU for it.
+        # The caller reports NaN at the end; multinomial would crash a GPU at once.
         probabilities = filter_logits(logits, top_k, top_p).softmax(dim=-1).nan_to_num(nan=1.0)
         return probabilities.multinomial(1, generator=generator).squeeze(-1)
 
@@ -321,7 +321,7 @@ def extend(
 def have_a_largest(logits: Tensor) -> Tensor:
     """Say whether each row of logits (R, V) has a largest number: a bool () on their device.
 
-    A row with NaN has none, nor has one of -inf alone, and +inf is no number.
+    False for a row that holds NaN or +inf, or only -inf.
     """
     return logits.amax(dim=-1).isfinite().all()
 

@@ -302,7 +302,7 @@ def run_axe(page: Page, axe: str, mode: str, *, contrast: bool) -> list[str]:
 
 @pytest.fixture
 def timed_tab(browser: Browser) -> Iterator[Page]:
-    """Return a tab whose clock stands still after `stop_clock`, until the test moves it on."""
+    """Return a tab whose clock, once stopped by `stop_clock`, moves only when the test says so."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.clock.install()
     yield page

@@ -168,7 +168,7 @@ def test_play_and_gliding_are_for_those_who_like_motion(
     assert bool(page.evaluate(gliding)) is likes_motion
     if likes_motion:
         figure.get_by_role("button", name="Play").click()
-        # It stays at the last layer, so this is no state that a slow machine could miss.
+        # It stays at the last layer, so a slow machine cannot miss this state.
         expect(figure.get_by_label("Layers passed", exact=True)).to_have_value("4")
     heights = figure.locator("svg text").evaluate_all(
         "texts => texts.map((text) => text.getBoundingClientRect().height)"

@@ -18,7 +18,7 @@ PAGES = sorted(
     for path in SITE.rglob("*.html")
     if "_static" not in path.parts and path != SITE / "index.html"
 ) or ["book/index.html"]
-# The listings of the package's source differ in nothing but their text: one stands for the others.
+# The listings of the package's source differ only in their text, so one represents the others.
 LISTINGS = {name for name in PAGES if name.startswith("_modules/transformer_ref/")}
 LISTINGS.discard("_modules/transformer_ref/attention.html")
 DAILY = "desktop-light"
