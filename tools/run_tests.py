@@ -1,10 +1,10 @@
 """Run the stages of the tests: `python -m tools.run_tests [--all] [stage ...]`.
 
-Without `--all` they prove that the course works; with it they prove everything, which takes four
-times as long.  Every stage runs even when an earlier one failed.  The summary at the end gives the
-time of each stage and, for each test that failed, the command that runs it again; the exit status
-is 0 only when all of them passed.  A browser and a sandbox are looked for before the first stage,
-and fetched where there is none; without them their stages are left out, which in CI is a failure.
+Without `--all` they prove that the course works; with it they prove everything. Every stage runs
+even when an earlier one failed. The summary at the end gives the time of each stage and, for each
+test that failed, the command that runs it again; the exit status is 0 only when all of them
+passed. A browser and a sandbox are looked for before the first stage, and fetched where there is
+none; without them their stages are left out, which in CI is a failure.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from transformer_ref.checks.classroom.submission import (
     Submission,
     code_cells,
     read_submission,
-    time_of,
 )
 
 
@@ -46,7 +45,7 @@ def test_a_byte_order_mark_costs_nothing(tmp_path: Path) -> None:
 def test_a_time_that_begins_with_the_year_counts(tmp_path: Path, timestamp: str) -> None:
     submission = submitted(tmp_path, timestamp)
     assert submission.remark == ""
-    assert time_of(submission) == timestamp.strip()
+    assert submission.time == timestamp.strip()
 
 
 @pytest.mark.parametrize(
@@ -58,7 +57,15 @@ def test_any_other_time_is_refused_with_the_form_that_is_taken(
 ) -> None:
     submission = submitted(tmp_path, timestamp)
     assert "timestamp.txt holds no time in the form 2027-03-02 18:00:00 UTC" in submission.remark
-    assert time_of(submission) == ""
+    assert submission.time == ""
+
+
+def test_a_file_of_that_name_in_a_folder_is_no_time(tmp_path: Path) -> None:
+    """It may hold anything, and must not stop the grading of the others."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "timestamp.txt").write_bytes(b"\xfcber")
+    submission = submitted(tmp_path)
+    assert (submission.problem, submission.remark, submission.time) == ("", "", "")
 
 
 def test_ids_that_people_have_are_usable() -> None:

@@ -52,7 +52,6 @@ from transformer_ref.checks.classroom.submission import (
     code_cells,
     files_beside,
     read_submission,
-    time_of,
     write_submission,
 )
 from transformer_ref.checks.classroom.texts import printable
@@ -162,7 +161,7 @@ class Classroom:
             folder = place / student / self.slug
             submission = read_submission(folder, release, self.slug)
             row = Row(student, folder, submission, problem=submission.problem)
-            row.written_as = f"handed in {time_of(submission)}, due {due}"
+            row.written_as = f"handed in {submission.time}, due {due}"
             rows.append(row)
         return rows
 

@@ -50,12 +50,14 @@ class Submission:
         problem: why nothing of the student's work could be taken over, or "".
         remark: what else somebody should know, or "".
         files: what else was handed in.
+        time: when it was handed in, as its file has it, or "".
     """
 
     notebook: NotebookNode
     problem: str = ""
     remark: str = ""
     files: tuple[Path, ...] = ()
+    time: str = ""
 
 
 def read_submission(folder: Path, release: NotebookNode, slug: str) -> Submission:
@@ -77,10 +79,10 @@ def read_submission(folder: Path, release: NotebookNode, slug: str) -> Submissio
         others = tuple(path for path in files if path.suffix != ".ipynb")
         _require_few_bytes(others)
         times = [path for path in others if path.relative_to(folder).parts[0] == TIMESTAMP]
-        remark = _why_no_time(times)
+        time, remark = _read_time(times)
         if remark:
             others = tuple(path for path in others if path not in times)
-        return Submission(notebook, remark=remark, files=others)
+        return Submission(notebook, remark=remark, files=others, time=time)
     except Exception as error:  # whatever it holds, it must not stop the grading of the others
         known = isinstance(error, UnreadableError)
         why = str(error) if known else f"It cannot be read ({error}). Ask for the file again."
@@ -171,12 +173,6 @@ def files_beside(folder: Path) -> dict[str, bytes]:
     }
 
 
-def time_of(submission: Submission) -> str:
-    """Return when a submission was handed in, as its file has it, or "" where there is none."""
-    times = [path for path in submission.files if path.name == TIMESTAMP]
-    return times[0].read_text(encoding="utf-8").strip() if times else ""
-
-
 def _files(folder: Path) -> list[Path]:
     """List the files of a submission, in its folders too, but for what nbgrader leaves out.
 
@@ -199,23 +195,23 @@ def _require_few_bytes(files: Sequence[Path]) -> None:
         )
 
 
-def _why_no_time(files: Sequence[Path]) -> str:
-    """Say what is wrong with the file from which nbgrader has a submission's time, or "".
+def _read_time(files: Sequence[Path]) -> tuple[str, str]:
+    """Read the file from which nbgrader has a submission's time: the time, and what is wrong.
 
-    A folder of that name may hold several.
+    A folder of that name may hold several files. One of the two is always "".
     """
     if not files:
-        return ""
+        return "", ""
     try:
         (timestamp,) = (path for path in files if path.name == TIMESTAMP)
         text = timestamp.read_text(encoding="utf-8").strip()
         parse_utc(text)
-        is_sure = bool(TIME.match(text))
+        time = text if TIME.match(text) else ""
     except Exception:  # what is in it came from outside
-        is_sure = False
+        time = ""
     wanted = "2027-03-02 18:00:00 UTC"
     why = f"{TIMESTAMP} holds no time in the form {wanted}, so it counts as handed in on time."
-    return "" if is_sure else why
+    return time, "" if time else why
 
 
 def _read(path: Path, files: list[Path]) -> NotebookNode:
