@@ -20,8 +20,9 @@ RUN := $(VENV)/bin/python
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TORCH_INDEX
 # What people have set for other projects: with these, Python and Jupyter would not find the modules
-# and the kernel of this one, or would take others in their place.
-unexport JUPYTER_PATH PYTHONHOME PYTHONPATH PYTHONSAFEPATH PYTHONSTARTUP
+# and the kernel of this one, or would take others in their place. Where no bytecode may be kept, each
+# process compiles matplotlib and the rest again, which takes three to five seconds.
+unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONHOME PYTHONPATH PYTHONSAFEPATH PYTHONSTARTUP
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve pdf test test-all test-class lab format notebooks notebooks-elsewhere exercises drawings lint \

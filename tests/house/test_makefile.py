@@ -45,7 +45,14 @@ def test_the_environment_is_made_again_when_the_lock_changes() -> None:
 
 
 def test_what_people_set_for_other_projects_stays_outside(tmp_path: Path) -> None:
-    names = ("JUPYTER_PATH", "PYTHONHOME", "PYTHONPATH", "PYTHONSAFEPATH", "PYTHONSTARTUP")
+    names = (
+        "JUPYTER_PATH",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONHOME",
+        "PYTHONPATH",
+        "PYTHONSAFEPATH",
+        "PYTHONSTARTUP",
+    )
     theirs = dict.fromkeys(names, str(tmp_path))
     makefile = tmp_path / "Makefile"
     makefile.write_text(f"{TEXT}\nshow:\n\t@env | grep -E '^({'|'.join(names)})=' || true\n")
