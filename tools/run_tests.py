@@ -1,9 +1,9 @@
 """Run the stages of the tests: `python -m tools.run_tests [--all] [stage ...]`.
 
-Without `--all` they prove that the course works; with it they prove everything. Every stage runs
-even when an earlier one failed. The summary at the end gives the time of each stage and, for each
-test that failed, the command that runs it again; the exit status is 0 only when all of them
-passed. A browser and a sandbox are looked for before the first stage, and fetched where there is
+Without `--all` they prove that the course works; with it they prove everything. A stage that
+fails stops only those that look at what it should have made. The summary at the end gives the time
+of each stage and, for each test that failed, the command that runs it again; the exit status is 0
+only when all of them passed. A browser and a sandbox are looked for before the first stage, and fetched where there is
 none; without them their stages are left out, which in CI is a failure.
 """
 
@@ -46,6 +46,8 @@ class Stage:
         needs: "browser" for Chromium, "sandbox" for what grades a class, "cluster" for that with
             Dask and PostgreSQL, or nothing.
         beside: the name of the next stage, if both keep one core busy and run at the same time.
+        after: the name of a stage that makes what this one looks at; where it fails, this one is
+            left out.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Stage:
     environment: Mapping[str, str] = field(default_factory=dict)
     needs: str = ""
     beside: str = ""
+    after: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,8 +144,13 @@ def stages(everything: bool) -> tuple[Stage, ...]:
         ),
         Stage("book", (("-m", "tools.build_book"),), beside="exercises"),
         Stage("exercises", (tests("tests/notebooks", marks="not sandbox"),), ONE_THREAD),
-        Stage("site", (tests(*SPREAD, "tests/site", marks="not browser"),)),
-        Stage("browser", (tests(*BY_GROUP, "tests/site", marks="browser"),), needs="browser"),
+        Stage("site", (tests(*SPREAD, "tests/site", marks="not browser"),), after="book"),
+        Stage(
+            "browser",
+            (tests(*BY_GROUP, "tests/site", marks="browser"),),
+            needs="browser",
+            after="book",
+        ),
     )
     return (*daily, *ONLY_ALL) if everything else daily
 
@@ -304,6 +312,10 @@ def run_all(stages: Sequence[Stage], missing: Collection[str]) -> list[Outcome]:
     outcomes: list[Outcome] = []
     waiting = list(stages)
     while waiting:
+        failed = {outcome.stage.name for outcome in outcomes if outcome.word == FAILED}
+        if waiting[0].after in failed:
+            outcomes.append(Outcome(waiting.pop(0), LEFT_OUT, 0.0))
+            continue
         together = [waiting.pop(0)]
         while waiting and waiting[0].name == together[-1].beside:
             together.append(waiting.pop(0))
@@ -319,6 +331,12 @@ def summary(outcomes: Sequence[Outcome], seconds: float, note: str | None = None
     lines = ["", "=== summary ==="]
     lines += [f"{o.stage.name:<12}{o.word:<10}{o.seconds:8.1f} s" for o in outcomes]
     lines.append(f"{'all':<22}{seconds:8.1f} s")
+    failures = {o.stage.name for o in outcomes if o.word == FAILED}
+    lines += [
+        f"{o.stage.name} is left out, as the stage {o.stage.after} failed."
+        for o in outcomes
+        if o.word == LEFT_OUT and o.stage.after in failures
+    ]
     if note is not None:
         lines += ["", note]
     if failed := [command for outcome in outcomes for command in outcome.again]:

@@ -341,3 +341,15 @@ def test_a_stage_waits_for_another_one_than_that_beside_it(tmp_path: Path) -> No
     book = Stage("book", ((*make, built),), beside="exercises")
     outcomes = run_tests.run_all([book, Stage("site", ((*use, built),))], ())
     assert [outcome.word for outcome in outcomes] == ["passed", "passed"]
+
+
+def test_without_what_it_looks_at_a_stage_is_left_out_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stages = (Stage("book", (FAILS,)), Stage("site", (PASSES,), after="book"))
+    replace_stages(monkeypatch, *stages)
+    assert run_tests.main([], {}) == 1
+    out = capfd.readouterr().out
+    assert words(out) == {"book": "FAILED", "site": "left out", "all": ""}
+    assert "site is left out, as the stage book failed" in out
+    assert run_tests.main(["site"], {}) == 0
