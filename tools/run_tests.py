@@ -3,8 +3,8 @@
 Without `--all` they prove that the course works; with it they prove everything. A stage that
 fails stops only those that look at what it should have made. The summary at the end gives the time
 of each stage and, for each test that failed, the command that runs it again; the exit status is 0
-only when all of them passed. A browser and a sandbox are looked for before the first stage, and fetched where there is
-none; without them their stages are left out, which in CI is a failure.
+only when all of them passed. A browser and a sandbox are looked for before the first stage, and
+fetched where there is none; without them their stages are left out, which in CI is a failure.
 """
 
 from __future__ import annotations
@@ -88,7 +88,12 @@ SPREAD = (*ON_ALL_CORES, "--dist=worksteal")
 ONE_THREAD = {"MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # By its folder: asked for by name, the package would be imported, and torch cannot be so twice.
 LINES_OF_CHECKS = ("--cov=transformer_ref/checks", "--cov-config=tests/checks/coverage.toml")
-NBVAL = ("--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT}")
+NBVAL = (
+    "--nbval",
+    "--nbval-current-env",
+    f"--nbval-cell-timeout={CELL_TIMEOUT}",
+    *("-p", "tools.warm_kernels"),
+)
 # What nbval has run is what the next stage puts on the pages.
 KEPT_FOR_THE_BOOK = ("-p", "tools.keep_executed", f"--keep-executed={build_book.STAGED.parent}")
 WITHOUT_NBVAL = ("-p", "no:nbval")  # to load it takes two seconds in each process
@@ -207,7 +212,7 @@ def run_command(
     names = failed_tests(cache) if runs_pytest else []
     if not names:
         return False, (again(arguments, environment),)
-    nbval = [word for word in arguments if word.startswith("--nbval")]
+    nbval = NBVAL if "--nbval" in arguments else ()
     if nbval:  # a cell needs the cells before it
         names = list(dict.fromkeys(name.partition("::")[0] for name in names))
     return False, tuple(again((*PYTEST, *EVERY_TEST, *nbval, name), environment) for name in names)
