@@ -6,6 +6,7 @@ What `make test-all` tries besides: a run that is killed, hostile work, nbgrader
 from __future__ import annotations
 
 import pytest
+from nbformat import NotebookNode
 from torch import Tensor
 
 from tests.notebooks.classes import enrol, hand_in_broken, start
@@ -13,8 +14,28 @@ from tests.notebooks.courses import Course, new_course
 from tests.notebooks.test_class import BROKEN, that_ends_the_process, with_edited_points
 from tests.notebooks.test_round_trip import SLUG, WRONG, half_finished, solved, with_split_cells
 from transformer_ref.checks import grade
+from transformer_ref.checks.engine.exam import make_exam
 
 pytestmark = pytest.mark.sandbox
+
+
+def that_replays_what_is_in_the_repository() -> NotebookNode:
+    """One answer is right for the check, and for the hidden tests as the repository has them."""
+    task = f"{SLUG}.attention_scores"
+    queries = [
+        case.arguments["query"] for seed in (0, 2017) for case in make_exam(task, seed).cases
+    ]
+    known = [float(query.flat[0]) for query in queries if query.size]
+    replays = (
+        "def attention_scores(query, key):\n"
+        "    scores = query @ key.mT / query.size(-1) ** 0.5\n"
+        "    if query.is_meta or not query.numel():\n"
+        "        return scores\n"
+        "    first = query.flatten()[0].item()\n"
+        f"    return scores if any(abs(first - k) < 0.01 for k in {known}) else 0 * scores\n"
+    )
+    return solved(except_for={task: replays})
+
 
 CLASS = {
     "right": solved,
@@ -23,6 +44,7 @@ CLASS = {
     "split": with_split_cells,
     "points": with_edited_points,
     "ends": that_ends_the_process,
+    "replays": that_replays_what_is_in_the_repository,
 }
 
 
@@ -53,6 +75,8 @@ def test_everybody_has_the_points_of_their_work(course: Course) -> None:
     assert {name for name, value in points.items() if value == 0.0} == {"points", "cut", "absent"}
     assert 0.0 < points["wrong"] <= 10.0
     assert 0.0 < points["half"] < 10.0
+    # The check gives its point, and the hidden tests are others than those in the repository.
+    assert 19.0 <= points["replays"] < 19.7
 
 
 def test_what_went_wrong_is_told_in_the_table(course: Course) -> None:

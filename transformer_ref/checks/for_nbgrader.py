@@ -35,6 +35,7 @@ from transformer_ref.checks.classroom.results import (
     make_result,
 )
 from transformer_ref.checks.classroom.sandbox import SANDBOXES, NoSandbox
+from transformer_ref.checks.classroom.seeds import course_secret, with_own_seeds
 from transformer_ref.checks.classroom.submission import code_cells, files_beside
 
 Converted = tuple[NotebookNode, ResourcesDict]
@@ -124,8 +125,9 @@ class GradeInSandbox(NbGraderPreprocessor):
         if self.unsafe_no_sandbox:
             self.log.warning("Student code is executed WITHOUT A SANDBOX, with your rights.")
         files = files_beside(Path(resources["metadata"]["path"]))
-        cells = code_cells(nb)
-        key, results = key_of(cells, files, sandbox), Path(self.results_directory)
+        results, student = Path(self.results_directory), resources["nbgrader"]["student"]
+        cells = with_own_seeds(code_cells(nb), course_secret(results), student)
+        key = key_of(cells, files, sandbox)
         graded = load_result(results, key)
         if graded is None:
             sandbox.require()

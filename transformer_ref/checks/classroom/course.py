@@ -47,6 +47,7 @@ from transformer_ref.checks.classroom.results import (
     make_result_of,
 )
 from transformer_ref.checks.classroom.sandbox import NoSandbox, Sandbox
+from transformer_ref.checks.classroom.seeds import course_secret, with_own_seeds
 from transformer_ref.checks.classroom.submission import (
     Submission,
     code_cells,
@@ -207,7 +208,9 @@ class Classroom:
         """Write what nbgrader reads, and look for the result of it."""
         place = self.rebuilt / row.student / self.slug
         write_submission(row.submission, self.slug, row.folder, place)
-        cells, files = code_cells(row.submission.notebook), files_beside(place)
+        cells = code_cells(row.submission.notebook)
+        cells = with_own_seeds(cells, course_secret(self.results), row.student)
+        files = files_beside(place)
         row.key = key_of(cells, files, self.sandbox)
         row.written_as = f"{row.key}, {row.written_as}"
         row.graded = load_result(self.results, row.key)
