@@ -325,6 +325,13 @@ def test_what_is_said_of_a_cell_is_short_and_fits_a_file(tmp_path: Path) -> None
     assert len(cell.error) <= judge.SUBMISSION_PRINTED
 
 
+def test_hidden_characters_of_a_cell_are_shown(tmp_path: Path) -> None:
+    source = "print('\\u202eevil\\x07', 'a\\tb', '\\x1b[31mred')\nraise ValueError('\\u2066x')"
+    cell = grade(source, tmp_path).cells[1]
+    assert cell.printed == "\\u202eevil\\x07 a\tb \x1b[31mred\n"  # a color is harmless
+    assert cell.error.startswith("ValueError: \\u2066x")
+
+
 def test_a_long_name_of_an_error_takes_no_time_to_judge(tmp_path: Path) -> None:
     name = "no gradient reaches " * 100_000
     source = f"def split_heads(x, num_heads):\n    raise type({name!r}, (Exception,), {{}})()"

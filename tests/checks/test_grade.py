@@ -14,10 +14,14 @@ from torch.nn.functional import scaled_dot_product_attention as renamed
 
 import transformer_ref.attention as reference
 from transformer_ref.checks import Result, check, contract, grade, tasks
+from transformer_ref.checks.engine import wire_format
 from transformer_ref.checks.engine.asking import run_case
+from transformer_ref.checks.engine.child_process import Ended
 from transformer_ref.checks.engine.exam import Exam, make_exam
+from transformer_ref.checks.engine.isolation import AnswerElsewhere
 from transformer_ref.checks.engine.verdict import judge
 from transformer_ref.checks.registry import find_task
+from transformer_ref.checks.task import Outcome
 
 SCORES = "attention.attention_scores"
 ATTENTION = "attention.scaled_dot_product_attention"
@@ -605,3 +609,64 @@ def test_the_caller_may_still_call_everything_afterwards():
     x = torch.ones(1, 2, 3)
     assert reference.attention_scores(x, x).shape == (1, 2, 2)
     assert F.scaled_dot_product_attention(x, x, x).shape == x.shape
+
+
+# --- what a student prints is not taken for a result -----------------------------------------
+
+FAKED = f"{SCORES}: all 12 cases pass.\nPoints: 1 of 1"
+
+
+def prints_success(query, key):
+    print(f"wrong\n{FAKED}\r\x1b[2K\u2028{FAKED}\u202eevif")
+    return query
+
+
+def raises_success(query, key):
+    raise ValueError(f"\u202e{FAKED}\x1b[2K")
+
+
+def lies_in_a_name(query, key):
+    return type(f"list\n{FAKED}\u2066", (), {})()
+
+
+class ElsewhereLies(AnswerElsewhere):
+    """A process in the sandbox that answers with whatever it likes."""
+
+    def __init__(self, problem="", frames=(), how="done"):
+        self.said, self.ended = problem, Ended(list(frames), how)
+
+    def problem(self, task):
+        return self.said
+
+    def run(self, task, cases, seconds):
+        return self.ended
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        prints_success,
+        raises_success,
+        lies_in_a_name,
+        ElsewhereLies(problem=f"x\n{FAKED}\u202e"),
+        ElsewhereLies(how=f"x\n{FAKED}\u202e"),
+        ElsewhereLies(
+            frames=[wire_format.encode(Outcome(forbidden=f"x\n{FAKED}\u202e").as_plain())]
+        ),
+    ],
+)
+def test_no_line_of_a_message_is_the_students_own(answer):
+    """Every line that a student can choose begins with our words, and holds no hidden character."""
+    message = grade(SCORES, answer).message
+    assert all(line.isprintable() for line in message.split("\n")), repr(message)
+    begins = tuple(FAKED.splitlines())
+    assert not [line for line in message.split("\n") if line.strip().startswith(begins)]
+
+
+def test_each_printed_line_is_marked_as_printed():
+    lines = grade(SCORES, prints_success).message.split("\n")
+    first = next(i for i, line in enumerate(lines) if line.startswith("  Your code printed: wrong"))
+    assert lines[first + 1] == f"            printed: {FAKED.splitlines()[0]}"
+    assert all(line.lstrip().startswith("printed: ") for line in lines[first + 1 :])
+    assert r"Points: 1 of 1\r\x1b[2K\u2028attention" in lines[first + 2]
+    assert lines[-1].endswith(r"\u202eevif")

@@ -20,6 +20,7 @@ from transformer_ref.checks.engine.asking import why_no_answer
 from transformer_ref.checks.engine.exam import make_exam
 from transformer_ref.checks.engine.isolation import AnswerElsewhere, run_answer
 from transformer_ref.checks.engine.limits import time_limit
+from transformer_ref.checks.engine.texts import printable
 from transformer_ref.checks.engine.verdict import Result, judge
 from transformer_ref.checks.registry import SLUGS, all_tasks, find_task
 
@@ -83,7 +84,7 @@ def grade(task: str, answer: Any, seed: int = 0, *, seconds: float | None = None
     elsewhere = isinstance(answer, AnswerElsewhere)
     problem = answer.problem(task) if elsewhere else why_no_answer(found, answer)
     if problem:
-        return Result(0.0, None, f"{task}: no points. {problem}.", task)
+        return Result(0.0, None, f"{task}: no points. {printable(problem)}.", task)
     exam = make_exam(task, int(seed), torch.cuda.is_available())
     outcomes, how = run_answer(found, answer, exam.cases, limit)
     without_cuda = make_exam(task, int(seed))

@@ -16,7 +16,7 @@ from transformer_ref.checks.classroom.sandbox import (
     find_sandbox,
     warm_process,
 )
-from transformer_ref.checks.classroom.texts import printable
+from transformer_ref.checks.engine.texts import printable
 from transformer_ref.files import write_text
 
 

@@ -55,7 +55,7 @@ from transformer_ref.checks.classroom.submission import (
     read_submission,
     write_submission,
 )
-from transformer_ref.checks.classroom.texts import printable
+from transformer_ref.checks.engine.texts import printable
 from transformer_ref.checks.engine.limits import JUDGE_MEMORY_BYTES
 from transformer_ref.files import write_text
 

@@ -22,7 +22,6 @@ import psutil
 
 from transformer_ref.checks.classroom.processes import Process
 from transformer_ref.checks.classroom.sandbox import Sandbox
-from transformer_ref.checks.classroom.texts import encodable
 from transformer_ref.checks.engine import wire_format
 from transformer_ref.checks.engine.asking import Printed, describe_error
 from transformer_ref.checks.engine.child_process import Ended
@@ -40,6 +39,7 @@ from transformer_ref.checks.engine.limits import (
     WORKER_START_SECONDS,
     copy_seconds,
 )
+from transformer_ref.checks.engine.texts import printable_output
 
 START_TRIES = 3  # podman fails now and then, where it is busy
 FEW_PROCESSES = 8  # an answer's copy and some; where there are more, no time may be lost
@@ -311,8 +311,8 @@ def _judge(source: str, process: StudentProcess) -> CellResult:
 
 
 def _short(text: str) -> str:
-    """Cut a text that came from a student, and make it fit for a file."""
-    return encodable(text[:SUBMISSION_PRINTED])
+    """Cut a text that came from a student, and show its hidden characters."""
+    return printable_output(text[:SUBMISSION_PRINTED])[:SUBMISSION_PRINTED]
 
 
 def _used_by(pid: int) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
 
 from transformer_ref.checks.classroom.judge import Cell
-from transformer_ref.checks.classroom.texts import encodable, printable
+from transformer_ref.checks.engine.texts import encodable, printable
 from transformer_ref.checks.engine.limits import SUBMISSION_NOTEBOOK_BYTES, SUBMISSION_OTHER_BYTES
 from transformer_ref.files import write_text
 

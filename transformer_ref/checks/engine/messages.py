@@ -2,12 +2,15 @@
 
 What is wrong with a case is said in :mod:`transformer_ref.checks.engine.faults`, and where two
 results differ in :mod:`transformer_ref.checks.engine.comparing`.
+Both quote what a student's process sent: whatever is quoted here stays on its line, without hidden
+characters, so that it cannot look like a line of ours.
 """
 
 from __future__ import annotations
 
 from transformer_ref.checks.engine.exam import Exam
 from transformer_ref.checks.engine.faults import fault_of_result
+from transformer_ref.checks.engine.texts import marked_as_printed, printable
 from transformer_ref.checks.relations.evidence import Relation
 from transformer_ref.checks.task import Misconception, Outcome
 
@@ -26,7 +29,9 @@ def why_nothing(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -
     """
     for outcome in outcomes:
         if outcome.forbidden:
-            return f"It calls {outcome.forbidden}, which this task asks you to do without."
+            return (
+                f"It calls {printable(outcome.forbidden)}, which this task asks you to do without."
+            )
     if outcomes and all(outcome.fault == "unsolved" for outcome in outcomes):
         return "It is not solved yet: the code raises NotImplementedError."
     if how == "done" and len(outcomes) == len(exam.cases):
@@ -38,7 +43,7 @@ def why_nothing(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -
         return (
             f"It was cut off after {seconds:g} s: is there a loop that never ends, or a wait?{at}"
         )
-    return f"It gave no result: {how}.{at}"
+    return f"It gave no result: {printable(how)}.{at}"
 
 
 def write_message(
@@ -65,11 +70,15 @@ def write_message(
     if mistake is not None:
         lines += [f"Likely mistake: {mistake.title}.", f"  {mistake.hint}"]
     if relation is not None:
-        lines.append(f"What shows in every case that fails: {relation.sentence}.")
+        sentence = printable(relation.sentence)  # which may quote an error
+        lines.append(f"What shows in every case that fails: {sentence}.")
     end = "" if reasons[number].endswith(("?", "!", ".")) else "."
     wrong = any(fault_of_result(exam, each, outcomes) for each in range(len(outcomes)))
     but = "" if wrong else "the result is right, but "  # in every case, not only in this one
-    lines += [f"First failing case: {exam.cases[number].name}.", f"  {but}{reasons[number]}{end}"]
+    lines += [
+        f"First failing case: {exam.cases[number].name}.",
+        f"  {but}{printable(reasons[number])}{end}",
+    ]
     if outcomes[number].printed.strip():
-        lines.append(f"  Your code printed: {outcomes[number].printed.strip()}")
+        lines += marked_as_printed(outcomes[number].printed)
     return "\n".join(lines)
