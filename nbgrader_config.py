@@ -54,17 +54,12 @@ c.ClearSolutions.code_stub = {
     'raise NotImplementedError("Not done yet: put your code in the place of this line.")'
 }
 
-# Students may split, copy and delete cells: copies lose their marks, deleted cells come back.
-# The rest of both lists is nbgrader's own.
+# Submissions are rebuilt from the release when they are read, as `make grade` does it: there is
+# nothing left to sanitize.
 HERE = "transformer_ref.checks.for_nbgrader"
-c.OverwriteCells.add_missing_cells = True
-c.Autograde.sanitize_preprocessors = [
-    preprocessors.ClearOutput,
-    f"{HERE}.MendMarks",
-    preprocessors.OverwriteKernelspec,
-    f"{HERE}.RestoreCells",
-    preprocessors.CheckCellMetadata,
-]
+c.Autograde.exporter_class = f"{HERE}.SubmissionExporter"
+c.Autograde.sanitize_preprocessors = []
+# The rest of the list is nbgrader's own.
 c.Autograde.autograde_preprocessors = [
     f"{HERE}.GradeInSandbox",
     preprocessors.IgnorePattern,
@@ -85,6 +80,8 @@ c.IgnorePattern.pattern = "(?s)."
 c.Autograde.exclude_overwriting = {"capstone": ["predictions.csv", "ablation.json"]}
 
 c.GenerateFeedback.exporter_class = f"{HERE}.FeedbackPage"
+# Formgrader's pages show what students wrote, too.
+c.HTMLExporter.filters = {"markdown2html": f"{HERE}.markdown2html"}
 
 c.GradeInSandbox.results_directory = str(root / "course" / "results")
 

@@ -1,6 +1,6 @@
 """What is done to a submission beside what nbgrader does: ``nbgrader_config.py`` names the classes.
 
-Students split, copy and delete cells, as one does in a notebook, and keep their points.
+Submissions are rebuilt from the release, by what ``make grade`` rebuilds them with.
 A graded cell that gives no number has none, where nbgrader would give all.
 Only nbgrader imports this module.
 """
@@ -14,17 +14,18 @@ from typing import Any
 
 from docutils.utils.math.latex2mathml import tex2mathml
 from jinja2 import FileSystemLoader, pass_context
+from nbconvert.exporters import NotebookExporter
 from nbconvert.exporters.exporter import ResourcesDict
 from nbconvert.exporters.html import HTMLExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
-from nbformat import NotebookNode, from_dict
-from nbformat.corpus.words import generate_corpus_id
+from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader import utils
-from nbgrader.nbgraderformat.v3 import MetadataValidatorV3
+from nbgrader.api import MissingEntry
+from nbgrader.converters import Autograde
+from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors.base import NbGraderPreprocessor
-from nbgrader.preprocessors.deduplicateids import DeduplicateIds
-from nbgrader.preprocessors.overwritecells import OverwriteCells
 from traitlets import Bool, Enum, Unicode, default
 
 from transformer_ref.checks.classroom.judge import Graded
@@ -36,73 +37,64 @@ from transformer_ref.checks.classroom.results import (
 )
 from transformer_ref.checks.classroom.sandbox import SANDBOXES, NoSandbox
 from transformer_ref.checks.classroom.seeds import course_secret, with_own_seeds
-from transformer_ref.checks.classroom.submission import code_cells, files_beside
+from transformer_ref.checks.classroom.submission import (
+    REBUILT,
+    RELEASED,
+    code_cells,
+    files_beside,
+    mark_of,
+    read_submission,
+    released_notebook,
+    write_submission,
+)
+from transformer_ref.checks.engine.texts import printable
 
 Converted = tuple[NotebookNode, ResourcesDict]
 
 
-class MendMarks(DeduplicateIds):
-    """Leave nbgrader's marks (its metadata) on one cell of each name, in the form of today.
+class SubmissionExporter(NotebookExporter):
+    """Let ``nbgrader autograde`` read submissions as ``make grade`` does.
 
-    JupyterLab copies the marks when a cell is split or copied.
-    The last cell of a name keeps them, as nbgrader has it.
+    nbgrader makes its exporter when it has found the submissions, and before it reads any.
+    So here they are read, rebuilt from the release, and written to another folder; the converter,
+    which is the parent, then reads that folder in place of the one where they were handed in.
     """
 
-    def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> Converted:
-        """Mend the marks of all cells."""
-        for cell in nb.cells:
-            marks = cell.metadata.pop("nbgrader", None)
-            if isinstance(marks, dict) and marks.get("grade_id"):
-                # nbgrader stops the whole run at another version, and says not at whose.
-                marks["schema_version"] = MetadataValidatorV3.schema_version
-                cell.metadata.nbgrader = marks
-        return super().preprocess(nb, resources)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        if isinstance(self.parent, Autograde):
+            _rebuild_submissions(self.parent)
 
 
-class RestoreCells(OverwriteCells):
-    """Put back every cell that students cannot change, and not only the graded ones.
-
-    An answer needs the imports above it.
-    A task that was deleted with its answer has no points, and costs no others:
-    nbgrader looks for the place of a check beside the answer, and fails without it.
-    """
-
-    def preprocess_cell(
-        self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
-    ) -> Converted:
-        """Make a cell without a name, such as a copy, one that is executed like any other.
-
-        nbgrader takes the name from copies and from cells that are not in the gradebook, leaves
-        the rest of the marks, and then fails for the whole submission.
-        """
-        cell, resources = super().preprocess_cell(cell, resources, cell_index)
-        if not cell.metadata.get("nbgrader", {}).get("grade_id"):
-            cell.metadata.pop("nbgrader", None)
-        return cell, resources
-
-    def add_missing_grade_cells(self, nb: NotebookNode, resources: ResourcesDict) -> Converted:
-        """Add the missing cells, each behind the one that it stood behind."""
-        released = self.gradebook.find_notebook(self.notebook_id, self.assignment_id)
-        points = {cell.name: cell.max_score for cell in released.grade_cells}
-        here = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in nb.cells]
-        place = 0
-        for cell in released.source_cells:
-            if cell.name in here:
-                place = here.index(cell.name) + 1
-            elif cell.locked:
-                self.log.warning("Missing cell %s encountered, adding to notebook", cell.name)
-                nb.cells.insert(place, self._restored(cell, points.get(cell.name)))
-                here.insert(place, cell.name)
-                place += 1
-        return nb, resources
-
-    def _restored(self, cell: Any, points: float | None) -> NotebookNode:
-        restored = from_dict(self.missing_cell_transform(cell, points or 0.0))
-        restored.id = generate_corpus_id()
-        if points is None:
-            restored.metadata.nbgrader.grade = False
-            del restored.metadata.nbgrader["points"]
-        return restored
+def _rebuild_submissions(converter: Autograde) -> None:
+    """Rebuild the submissions that a converter has found, and let it convert these."""
+    found, course = converter.assignments, converter.coursedir
+    slug = course.assignment_id
+    try:
+        release = released_notebook(course, slug)
+    except (MissingEntry, OSError) as error:
+        raise NbGraderException(
+            f"{slug} is not released ({error}). First: nbgrader generate_assignment {slug} --force"
+        ) from error
+    options = {name: getattr(course, name) for name in course.trait_names(config=True)}
+    # A copy, since formgrader keeps its own for as long as it runs.
+    rebuilt = CourseDirectory(parent=converter, **{**options, "submitted_directory": REBUILT})
+    converter.assignments = {}
+    for folder in map(Path, found):
+        student = folder.parent.name
+        submission = read_submission(folder, release, slug)
+        if submission.problem or submission.remark:
+            said = printable(" ".join(filter(None, [submission.problem, submission.remark])))
+            converter.log.warning("%s: %s", printable(student), said)
+        place = Path(rebuilt.format_path(REBUILT, student, slug))
+        mark_of(place).unlink(missing_ok=True)  # `make grade` looks again at what is written now
+        try:
+            write_submission(submission, slug, folder, place)
+        except OSError as error:  # it must not stop the grading of the others
+            converter.log.error("%s is not graded: %s", printable(student), error)
+            continue
+        converter.assignments[str(place)] = [str(place / f"{slug}.ipynb")]
+    converter.coursedir = rebuilt
 
 
 class GradeInSandbox(NbGraderPreprocessor):
@@ -192,8 +184,7 @@ class FeedbackPage(HTMLExporter):
     @pass_context
     def markdown2html(self, context: Any, source: str) -> str:
         """Write the text of a cell as HTML."""
-        attachments = context.get("cell", {}).get("attachments", {})
-        return MarkdownWithMath(_WithFormulas(escape=False, attachments=attachments)).render(source)
+        return markdown2html(context, source)
 
     def from_notebook_node(  # type: ignore[override]  # as HTMLExporter's own
         self, nb: NotebookNode, resources: Any | None = None, **options: Any
@@ -216,6 +207,46 @@ class _WithFormulas(IPythonRenderer):
 
     def inline_math(self, body: str) -> str:
         return _formula(body, as_block=False)
+
+
+class _OfStudents(_WithFormulas):
+    """Writes Markdown of which nothing acts: no HTML, no picture, no link but to a page."""
+
+    def __init__(self) -> None:
+        super().__init__(escape=True, allow_harmful_protocols=False, exclude_anchor_links=True)
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        if not _LINK.match(url):
+            return f"{text} ({escape(url)})"
+        return f'<a href="{escape(url)}" rel="noreferrer">{text}</a>'
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        return f"[picture: {text}]"
+
+    def block_mermaidjs(self, code: str) -> str:
+        return f"<pre>{escape(code)}</pre>"
+
+
+_LINK = re.compile(r"https?://[!-~]*\Z", re.IGNORECASE)
+
+
+@pass_context
+def markdown2html(context: Any, source: str) -> str:
+    """Write the text of a cell as HTML: all that the course wrote, and of a student's the text.
+
+    Args:
+        context: of the template; a cell without the metadata that a release gives is a student's.
+        source: Markdown.
+
+    Returns:
+        HTML.
+    """
+    cell = context.get("cell") or {}
+    if cell.get("metadata", {}).get(RELEASED) is True:
+        renderer = _WithFormulas(escape=False, attachments=cell.get("attachments", {}))
+    else:
+        renderer = _OfStudents()
+    return MarkdownWithMath(renderer).render(source)
 
 
 def _formula(text: str, as_block: bool) -> str:

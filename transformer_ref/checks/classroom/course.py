@@ -31,8 +31,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from nbformat import NotebookNode
+from nbconvert.exporters import NotebookExporter
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.apps.baseapp import NbGrader
@@ -49,14 +48,17 @@ from transformer_ref.checks.classroom.results import (
 from transformer_ref.checks.classroom.sandbox import NoSandbox, Sandbox
 from transformer_ref.checks.classroom.seeds import course_secret, with_own_seeds
 from transformer_ref.checks.classroom.submission import (
+    REBUILT,
     Submission,
     code_cells,
     files_beside,
+    mark_of,
     read_submission,
+    released_notebook,
     write_submission,
 )
-from transformer_ref.checks.engine.texts import printable
 from transformer_ref.checks.engine.limits import JUDGE_MEMORY_BYTES
+from transformer_ref.checks.engine.texts import printable
 from transformer_ref.files import write_text
 
 UNUSABLE_IN_ID = re.compile(r"[][*?{}/\\\x00-\x1f\x7f]")
@@ -137,22 +139,20 @@ class Classroom:
     @property
     def rebuilt(self) -> Path:
         """Where the submissions are that nbgrader reads."""
-        return Path(self.course.root, "course", "rebuilt")
+        return Path(self.course.root, REBUILT)
 
     def rows(self) -> list[Row]:
         """Read everybody's work: of the roster, or where there is none, of all who handed in."""
+        try:
+            release = released_notebook(self.course, self.slug)
+        except MissingEntry as error:
+            raise SystemExit(
+                f"The gradebook has no assignment {self.slug!r}. First: "
+                f"nbgrader generate_assignment {self.slug} --force"
+            ) from error
         with Gradebook(self.course.db_url, self.course.course_id) as gradebook:
-            try:
-                released = gradebook.find_notebook(self.slug, self.slug)
-            except MissingEntry as error:
-                raise SystemExit(
-                    f"The gradebook has no assignment {self.slug!r}. First: "
-                    f"nbgrader generate_assignment {self.slug} --force"
-                ) from error
-            sources = {cell.name: cell.source for cell in released.source_cells}
             roster = sorted(str(student.id) for student in gradebook.students)
             due = gradebook.find_assignment(self.slug).duedate
-        release = self._release(sources)
         place = Path(self.course.root, self.course.submitted_directory)
         came = sorted(path.parent.name for path in place.glob(f"*/{self.slug}"))
         require_usable_ids(roster)
@@ -165,16 +165,6 @@ class Classroom:
             row.written_as = f"handed in {submission.time}, due {due}"
             rows.append(row)
         return rows
-
-    def _release(self, sources: dict[str, str]) -> NotebookNode:
-        """Return the notebook that was handed out, with the hidden tests in it."""
-        place = Path(self.course.root, self.course.release_directory, self.slug)
-        notebook = nbformat.read(place / f"{self.slug}.ipynb", as_version=4)
-        for cell in notebook.cells:
-            marks = cell.metadata.get("nbgrader", {})
-            if marks.get("locked"):
-                cell.source = sources.get(marks.get("grade_id"), cell.source)
-        return notebook
 
     def grade(self, rows: Sequence[Row], jobs: int, scheduler: str = "") -> None:
         """Make the results that are not there yet, in several processes; write each as it comes.
@@ -261,11 +251,9 @@ class Classroom:
         unsafe = isinstance(self.sandbox, NoSandbox)
         option = {"unsafe_no_sandbox": True} if unsafe else {"sandbox": self.sandbox.name}
         self.app.config.GradeInSandbox.update(option)
-        # Rebuilt from the release, there is nothing in them to be mended.
-        self.app.config.Autograde.sanitize_preprocessors = []
-        # Relative: nbgrader makes a regular expression of it, in which it escapes the root alone.
-        rebuilt = self.rebuilt.relative_to(self.course.root).as_posix()
-        course = CourseDirectory(parent=self.app, submitted_directory=rebuilt)
+        # They are rebuilt already, for the whole class.
+        self.app.config.Autograde.exporter_class = NotebookExporter
+        course = CourseDirectory(parent=self.app, submitted_directory=REBUILT)
         return NbGraderAPI(course, parent=self.app)
 
     @cached_property
@@ -289,7 +277,7 @@ class Classroom:
         return Path(self.course.root, self.course.autograded_directory, row.student, self.slug)
 
     def _mark(self, row: Row) -> Path:
-        return self.rebuilt / row.student / f"{self.slug}.written"
+        return mark_of(self.rebuilt / row.student / self.slug)
 
     def _is_written(self, row: Row) -> bool:
         mark = self._mark(row)

@@ -6,7 +6,6 @@ were lost, doubled or made up, and no notebook can stop the grading of the other
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import shutil
@@ -21,18 +20,24 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
 
 from transformer_ref.checks.classroom.judge import Cell
-from transformer_ref.checks.engine.texts import encodable, printable
 from transformer_ref.checks.engine.limits import SUBMISSION_NOTEBOOK_BYTES, SUBMISSION_OTHER_BYTES
+from transformer_ref.checks.engine.texts import encodable, printable
 from transformer_ref.files import write_text
 
 # nbgrader's own: by one it knows what came late, by the other whose feedback it is.
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
 # nbgrader writes its times so. Of 02.03.2027 nobody can say which is the month.
 TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d")
+# Where the submissions are that nbgrader reads. Relative to the course: nbgrader makes a regular
+# expression of it, in which it escapes the root alone.
+REBUILT = "course/rebuilt"
+# Metadata of a cell whose text is the course's own, on which a page of feedback may rely.
+RELEASED = "transformer_ref_released"
 # Not part of a submission, as nbgrader has it.
 IGNORED = tuple(CourseDirectory().ignore)
 
@@ -88,7 +93,8 @@ def read_submission(folder: Path, release: NotebookNode, slug: str) -> Submissio
         why = str(error) if known else f"It cannot be read ({error}). Ask for the file again."
         problem = printable(why)
         notebook = deepcopy(release)
-        said = f"**This work could not be graded.** {html.escape(problem)}"
+        # As code, since what it quotes, such as the name of a file, may be Markdown or HTML.
+        said = f"**This work could not be graded.**\n\n    {problem}"
         notebook.cells.insert(0, new_markdown_cell(said))
         return Submission(notebook, problem=problem)
 
@@ -111,6 +117,8 @@ def rebuild(release: NotebookNode, submitted: NotebookNode) -> NotebookNode:
         UnreadableError: if no cell of the release is found in it.
     """
     frame = deepcopy(release)
+    for cell in frame.cells:
+        cell.metadata[RELEASED] = not _is_students(cell)
     cells = {_name(cell): cell for cell in frame.cells}
     found, own = defaultdict(list), defaultdict(list)
     last = ""
@@ -137,6 +145,31 @@ def rebuild(release: NotebookNode, submitted: NotebookNode) -> NotebookNode:
     return frame
 
 
+def released_notebook(course: CourseDirectory, slug: str) -> NotebookNode:
+    """Read the notebook that was handed out, and put the hidden tests into it.
+
+    Args:
+        course: the folders of the course.
+        slug: the assignment, and the name of its notebook.
+
+    Returns:
+        the release, with the cells that students cannot change as the gradebook has them.
+
+    Raises:
+        MissingEntry: if the gradebook does not have the assignment.
+    """
+    with Gradebook(course.db_url, course.course_id) as gradebook:
+        found = gradebook.find_notebook(slug, slug)
+        sources = {cell.name: cell.source for cell in found.source_cells}
+    place = Path(course.root, course.release_directory, slug)
+    notebook: NotebookNode = nbformat.read(place / f"{slug}.ipynb", as_version=4)
+    for cell in notebook.cells:
+        marks = cell.metadata.get("nbgrader", {})
+        if marks.get("locked"):
+            cell.source = sources.get(marks.get("grade_id"), cell.source)
+    return notebook
+
+
 def write_submission(submission: Submission, slug: str, source: Path, place: Path) -> None:
     """Write a rebuilt submission where nbgrader reads it, with the files beside it.
 
@@ -153,6 +186,11 @@ def write_submission(submission: Submission, slug: str, source: Path, place: Pat
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
     write_text(place / f"{slug}.ipynb", nbformat.writes(submission.notebook))
+
+
+def mark_of(place: Path) -> Path:
+    """Return the file that says what the gradebook has of a rebuilt submission."""
+    return place.with_name(f"{place.name}.written")
 
 
 def code_cells(notebook: NotebookNode) -> list[Cell]:
