@@ -193,7 +193,7 @@ def run_shown(
 
     Args:
         command: the command; its errors count as output.
-        variables: what is set in its environment besides what is set already.
+        variables: its environment.
         shown: what the lines begin with that are printed.
 
     Returns:
@@ -206,7 +206,7 @@ def run_shown(
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        env={**os.environ, **variables},
+        env=variables,
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -224,7 +224,8 @@ def run_pip(python: Path, arguments: Sequence[str], what: str, quiet: bool = Fal
     """
     command = [str(python), "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments]
     shown = () if quiet else ("Downloading", "Collecting")
-    status, output = run_shown(command, {"PIP_PROGRESS_BAR": "off"}, shown)
+    variables = {**pip_settings.for_pip(python, os.environ), "PIP_PROGRESS_BAR": "off"}
+    status, output = run_shown(command, variables, shown)
     if status != 0:
         raise SetupError(explain_failure(output, what))
     return output
@@ -292,7 +293,7 @@ def make_venv(folder: Path) -> Path:
 
 def uv_settings(python: Path) -> pip_settings.UvSettings:
     """Install uv, unless it cannot be told what the user has set for pip; return the settings."""
-    settings = pip_settings.read(python, os.environ)
+    settings = pip_settings.for_uv(python, os.environ)
     if not settings.unknown:
         uv = f"uv=={locked_version(LOCK.read_text(encoding='utf-8'), 'uv')}"
         run_pip(python, ["install", "--no-deps", uv], uv)
@@ -306,7 +307,8 @@ def run_uv(
     # Without the configuration of this repository, which is for `make lock`.
     options = ["--no-config", "--python", str(python), *settings.options]
     command = [str(python), "-m", "uv", "pip", *arguments, *options]
-    return run_shown(command, settings.variables, ("Downloading", "Prepared", "Installed"))
+    variables = {**os.environ, **settings.variables}
+    return run_shown(command, variables, ("Downloading", "Prepared", "Installed"))
 
 
 def install_with_uv(python: Path, arguments: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""What a user has set for pip, handed on to uv, which reads none of it.
+"""What a user has set for pip: what applies to the course, and how to tell uv, which reads none.
 
 Uses the standard library only, because nothing else is installed yet.  Used by environment.py.
 """
@@ -6,6 +6,7 @@ Uses the standard library only, because nothing else is installed yet.  Used by 
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 from collections.abc import Mapping
@@ -15,6 +16,20 @@ from pathlib import Path
 # Later ones win, as in pip: its files for all commands, for `install`, then the variables PIP_*.
 SECTIONS = ("global", "install", ":env:")
 
+# They install somewhere else, something else or nothing.  People set them for other projects, so
+# they do not apply to the environment of the course.
+FOR_OTHER_PROJECTS = {
+    "dry-run",
+    "editable",
+    "group",
+    "prefix",
+    "python",
+    "require-virtualenv",
+    "requirement",
+    "root",
+    "target",
+    "user",
+}
 # They say how pip talks and where its files are, and nothing about what is installed.
 WITHOUT_EFFECT = {
     "config-file",
@@ -27,7 +42,6 @@ WITHOUT_EFFECT = {
     "prefer-binary",
     "progress-bar",
     "quiet",
-    "require-virtualenv",
     "root-user-action",
     "verbose",
 }
@@ -108,10 +122,45 @@ def translate(settings: Mapping[str, str], environ: Mapping[str, str]) -> UvSett
     return result
 
 
-def read(python: Path, environ: Mapping[str, str]) -> UvSettings:
-    """Ask the pip of an environment what the user has set; return it in the words of uv."""
+def read(python: Path, environ: Mapping[str, str]) -> dict[str, str] | None:
+    """Ask the pip of an environment what the user has set.
+
+    Args:
+        python: the Python of the environment.
+        environ: the variables, where pip looks for settings besides its files.
+
+    Returns:
+        names and values, without those in FOR_OTHER_PROJECTS; None if pip cannot read its files.
+    """
     command = [str(python), "-m", "pip", "config", "list"]
-    listed = subprocess.run(command, capture_output=True, text=True, env=environ)
+    # With PIP_PYTHON, another Python would answer; with `user`, pip would list that file alone.
+    variables = {name: value for name, value in environ.items() if name != "PIP_PYTHON"}
+    variables["PIP_USER"] = "0"
+    listed = subprocess.run(command, capture_output=True, text=True, env=variables)
     if listed.returncode != 0:
+        return None
+    settings = parse(listed.stdout)
+    return {name: value for name, value in settings.items() if name not in FOR_OTHER_PROJECTS}
+
+
+def for_uv(python: Path, environ: Mapping[str, str]) -> UvSettings:
+    """Return the settings that apply to an environment, in the words of uv."""
+    settings = read(python, environ)
+    if settings is None:
         return UvSettings(unknown=["something that pip cannot read"])
-    return translate(parse(listed.stdout), environ)
+    return translate(settings, environ)
+
+
+def for_pip(python: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return variables that hand pip the settings that apply, and keep it from reading its files.
+
+    No variable can empty a setting in a file, such as `target`, so pip must not read the files.
+    """
+    settings = read(python, environ)
+    if settings is None:  # the run itself then fails with pip's own reason
+        theirs = {f"PIP_{name.upper().replace('-', '_')}" for name in FOR_OTHER_PROJECTS}
+        return {name: value for name, value in environ.items() if name not in theirs}
+    variables = {name: value for name, value in environ.items() if not name.startswith("PIP_")}
+    for name, value in settings.items():
+        variables[f"PIP_{name.upper().replace('-', '_')}"] = value
+    return variables | {"PIP_CONFIG_FILE": os.devnull}

@@ -13,7 +13,7 @@ import sysconfig
 import threading
 import venv
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -130,6 +130,72 @@ def test_uv_takes_the_package_from_the_index_in_the_file_of_pip(
     monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
     environment.install_locked(python)
     assert installed(python) == {"version": "1.0", "installer": "uv"}
+
+
+@pytest.fixture(params=["variable", "file"])
+def set_for_pip(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[dict[str, str]], None]:
+    """Set options of pip: by variables, or in a configuration file."""
+
+    def set_for_pip(settings: dict[str, str]) -> None:
+        if request.param == "variable":
+            for name, value in settings.items():
+                monkeypatch.setenv(f"PIP_{name.upper().replace('-', '_')}", value)
+        else:
+            lines = [f"{name} = {value}" for name, value in settings.items()]
+            (tmp_path / "pip.conf").write_text("\n".join(["[global]", *lines, ""]))
+            monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+
+    return set_for_pip
+
+
+FOR_OTHER_PROJECTS = {
+    "dry-run": "true",
+    "prefix": "elsewhere",
+    "require-virtualenv": "true",
+    "requirement": "elsewhere/requirements.txt",
+    "root": "elsewhere",
+    "target": "elsewhere",
+    "user": "true",
+}
+
+
+@pytest.mark.parametrize("name", FOR_OTHER_PROJECTS)
+def test_settings_that_install_elsewhere_do_not_apply_and_the_index_does(
+    name: str,
+    set_for_pip: Callable[[dict[str, str]], None],
+    python: Path,
+    address: str,
+    tmp_path: Path,
+) -> None:
+    elsewhere = FOR_OTHER_PROJECTS[name].replace("elsewhere", str(tmp_path / "elsewhere"))
+    set_for_pip({name: elsewhere, "index-url": address})
+    environment.install_locked(python)
+    assert installed(python) == {"version": "1.0", "installer": "uv"}
+    environment.run_pip(python, ["install", "tiny-course-package==2.0"], "a package")
+    assert installed(python) == {"version": "2.0", "installer": "pip"}
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_pip_stays_in_the_environment_when_another_python_is_set_for_it(
+    python: Path, address: str, tmp_path: Path, set_for_pip: Callable[[dict[str, str]], None]
+) -> None:
+    other = tmp_path / "other"
+    venv.create(other, with_pip=False)
+    set_for_pip({"python": str(other), "index-url": address})
+    environment.run_pip(python, ["install", "tiny-course-package==1.0"], "a package")
+    assert installed(python) == {"version": "1.0", "installer": "pip"}
+    assert not [*other.glob("lib/*/site-packages/tiny*")]
+
+
+def test_a_file_that_pip_cannot_read_is_named(
+    python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pip.conf").write_text("user = true\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    with pytest.raises(environment.SetupError, match=r"pip\.conf"):
+        environment.install_locked(python)
 
 
 def test_pip_does_it_where_uv_cannot_be_told(
