@@ -104,7 +104,7 @@ def for_more_students(
     if why and make is None:
         return [not_measured("grading-growth", "cpu", what, against, why, asked)]
     seconds = {}
-    for size in sizes:  # each in a course of its own: a gradebook has a roster after the first run
+    for size in sizes:  # each in a separate course: nothing is graded twice
         with tempfile.TemporaryDirectory(prefix="grading-") as name:
             folder = Path(name).resolve()
             (make or make_course)(folder, 1)

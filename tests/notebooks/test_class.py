@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,14 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from tests.notebooks.assignments import read
-from tests.notebooks.classes import enrol, grade_killed_and_resumed, hand_in_broken, results, start
+from tests.notebooks.classes import (
+    enrol,
+    grade_killed_and_resumed,
+    hand_in_broken,
+    results,
+    start,
+    wait_until,
+)
 from tests.notebooks.courses import Course, new_course
 from tests.notebooks.test_round_trip import (
     SLUG,
@@ -267,3 +275,22 @@ def test_an_assignment_that_was_not_released_is_named(course: Course) -> None:
     )
     assert done.returncode
     assert "nbgrader generate_assignment attension --force" in done.stderr
+
+
+def test_without_a_roster_nobody_is_lost_when_a_run_goes_on(tmp_path: Path) -> None:
+    course = new_course(tmp_path, SLUG)
+    students = [f"student-{number}" for number in range(4)]
+    for number, student in enumerate(students):
+        notebook = read("exercises", SLUG)
+        notebook.cells.append(nbformat.v4.new_code_cell(str(number)))  # a result for each
+        course.hand_in(student, notebook)
+    process = start(course)
+    written = course.root / "course" / "rebuilt"
+    wait_until(lambda: any(written.glob("*/*.written")), process, 600.0)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    course.hand_in("too-late", read("exercises", SLUG))
+    course.said, _ = start(course).communicate()
+    assert "not in the roster" not in course.said
+    for student in (*students, "too-late"):
+        assert " 0/20" in row(course, student)

@@ -18,6 +18,7 @@ from lxml import html
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from nbgrader.api import Gradebook
+from nbgrader.apps.baseapp import NbGrader
 from playwright.sync_api import sync_playwright
 
 from tests.notebooks.assignments import read
@@ -25,7 +26,8 @@ from tests.notebooks.classes import start
 from tests.notebooks.courses import Course, new_course
 from tests.notebooks.test_round_trip import SLUG, index_of, solved
 from tools import chromium
-from transformer_ref.checks.classroom.course import require_usable_ids
+from transformer_ref.checks.classroom.course import Classroom, require_usable_ids
+from transformer_ref.checks.classroom.sandbox import NoSandbox
 from transformer_ref.checks.classroom.submission import (
     Submission,
     code_cells,
@@ -95,6 +97,39 @@ def test_an_id_that_is_a_pattern_is_refused_by_name(name: str) -> None:
         require_usable_ids(["ann", name])
     assert repr(name) in str(caught.value)
     assert "ann" not in str(caught.value)
+
+
+def rows_of(course: Course, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[str]]:
+    """Return who has a row in the table, and who handed in and has none."""
+    monkeypatch.chdir(course.root)
+    app = NbGrader()
+    app.initialize([])
+    classroom = Classroom(SLUG, NoSandbox(), app)
+    return [row.student for row in classroom.rows()], classroom.strangers
+
+
+def test_everybody_who_handed_in_has_a_row_whoever_is_in_the_gradebook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first students that a run grades are in the gradebook when it is killed."""
+    course = new_course(tmp_path, SLUG)
+    for student in ("ann", "bob"):
+        course.hand_in(student, read("exercises", SLUG))
+    with Gradebook(f"sqlite:///{course.root / 'course' / 'gradebook.db'}", "transformer") as book:
+        book.add_student("ann")
+    assert rows_of(course, monkeypatch) == (["ann", "bob"], [])
+
+    roster = course.root / "roster.csv"
+    roster.write_text("\ufefffirst_name, id\nCleo,cleo\n", encoding="utf-8")
+    assert rows_of(course, monkeypatch) == (["ann", "cleo"], ["bob"])
+    roster.write_text("name\nCleo\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"roster\.csv cannot be read as a roster"):
+        rows_of(course, monkeypatch)
+    roster.unlink()
+
+    course.hand_in("[dora]", read("exercises", SLUG))  # nbgrader would take it for a pattern
+    with pytest.raises(SystemExit, match=r"\[dora\].*rename the folders"):
+        rows_of(course, monkeypatch)
 
 
 # --- the same work in both commands ----------------------------------------------------------

@@ -62,6 +62,7 @@ from transformer_ref.checks.engine.texts import printable
 from transformer_ref.files import write_text
 
 UNUSABLE_IN_ID = re.compile(r"[][*?{}/\\\x00-\x1f\x7f]")
+ROSTER = "roster.csv"  # beside nbgrader's settings
 PARENT_DEATH_SIGNAL = 1  # Linux's number, from prctl.h
 
 Work = tuple[list[Cell], dict[str, bytes]]  # what a result is made from
@@ -118,7 +119,7 @@ class Classroom:
         slug: the assignment, and the name of its notebook.
         sandbox: where student code is executed.
         app: nbgrader, with the settings of the course.
-        strangers: who handed in and is not in the roster.
+        strangers: students who handed in and are not in the roster.
     """
 
     slug: str
@@ -142,7 +143,11 @@ class Classroom:
         return Path(self.course.root, REBUILT)
 
     def rows(self) -> list[Row]:
-        """Read everybody's work: of the roster, or where there is none, of all who handed in."""
+        """Read the work of everybody in the gradebook or the roster.
+
+        Without a roster, of everybody who handed in, too: that somebody is in the gradebook may
+        only say that an earlier run has graded them.
+        """
         try:
             release = released_notebook(self.course, self.slug)
         except MissingEntry as error:
@@ -151,14 +156,16 @@ class Classroom:
                 f"nbgrader generate_assignment {self.slug} --force"
             ) from error
         with Gradebook(self.course.db_url, self.course.course_id) as gradebook:
-            roster = sorted(str(student.id) for student in gradebook.students)
+            known = {str(student.id) for student in gradebook.students}
             due = gradebook.find_assignment(self.slug).duedate
         place = Path(self.course.root, self.course.submitted_directory)
-        came = sorted(path.parent.name for path in place.glob(f"*/{self.slug}"))
-        require_usable_ids(roster)
-        self.strangers = [name for name in came if roster and name not in roster]
+        came = {path.parent.name for path in place.glob(f"*/{self.slug}")}
+        roster = read_roster(Path(self.course.root, ROSTER))
+        known |= came if roster is None else roster
+        require_usable_ids([*known])
+        self.strangers = sorted(came - known)
         rows = []
-        for student in roster or came:
+        for student in sorted(known):
             folder = place / student / self.slug
             submission = read_submission(folder, release, self.slug)
             row = Row(student, folder, submission, problem=submission.problem)
@@ -295,7 +302,7 @@ def require_usable_ids(students: Sequence[str]) -> None:
     """Refuse student ids that nbgrader takes for patterns of file names: it would lose their work.
 
     Args:
-        students: their ids, from the roster.
+        students: their ids, from the roster, or from the names of folders.
 
     Raises:
         SystemExit: naming the ids, and what they may not have.
@@ -305,8 +312,31 @@ def require_usable_ids(students: Sequence[str]) -> None:
         raise SystemExit(
             f"Student ids must not have any of [ ] * ? {{ }} / \\ or control characters, nor begin "
             f"with a dot; got {', '.join(map(repr, sorted(set(unusable))))}. Change them in the "
-            "roster."
+            "roster, or rename the folders."
         )
+
+
+def read_roster(path: Path) -> set[str] | None:
+    """Return the student ids of a roster; None if there is no such file.
+
+    Args:
+        path: a CSV file with the column `id`, which `nbgrader db student import` reads too.
+
+    Raises:
+        SystemExit: if it cannot be read, or has no column `id`.
+    """
+    if not path.exists():
+        return None
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            names, *rows = csv.reader(file)
+        place = [name.strip() for name in names].index("id")
+        return {row[place] for row in rows if any(row)} - {""}
+    except (OSError, ValueError, IndexError, csv.Error) as error:
+        raise SystemExit(
+            f"{path.name} cannot be read as a roster ({error}). It is a CSV file in UTF-8 with the "
+            "column id."
+        ) from error
 
 
 @contextmanager
