@@ -340,6 +340,71 @@ def test_a_long_name_of_an_error_takes_no_time_to_judge(tmp_path: Path) -> None:
     assert time.process_time() - begin < 30.0  # it was hours
 
 
+# Replaces what is sent for each case.
+SENDING = """
+import json
+from transformer_ref.checks.engine import isolation, wire_format
+plain = wire_format.encode
+
+def encode(value):
+    if not (isinstance(value, dict) and "fault" in value):
+        return plain(value)
+    noted = {"__dict__": [[number * (2**61 - 1), 0] for number in range(20_000)]}
+    header = json.dumps([[], {"noted": noted}]).encode()
+    return len(header).to_bytes(8, "big") + header
+
+wire_format.encode = encode
+"""
+
+
+def test_keys_that_collide_take_no_time_to_judge(tmp_path: Path) -> None:
+    begin = time.process_time()
+    graded = grade(f"{WRONG}\n{SENDING}", tmp_path)
+    assert points(graded)[0] == 0.0
+    assert "it sent something that is not a result" in graded.cells[-2].printed
+    assert time.process_time() - begin < 10.0  # it was 2 s for each case
+
+
+def test_more_results_than_cases_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sending = """
+from transformer_ref.checks.engine import isolation
+plain = isolation._limited
+
+def repeated(*arguments):
+    for outcome in plain(*arguments):
+        for _ in range(1_000):
+            yield outcome
+
+isolation._limited = repeated
+"""
+    read: list[int] = []
+    plain = judge.read_frame
+    monkeypatch.setattr(judge, "read_frame", lambda *arguments: read.append(1) or plain(*arguments))
+    graded = grade(f"{WRONG}\n{sending}", tmp_path)
+    assert "sent more results than there are cases" in graded.cells[-2].printed
+    assert len(read) < 1_000
+
+
+def test_a_check_that_does_not_end_costs_itself_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "JUDGE_SECONDS", 6.0)
+    busy = Cell(
+        "try:\n    while True:\n        sum(range(1000))\nexcept Exception:\n    pass\n1.0",
+        graded=True,
+    )
+    begin = time.process_time()
+    graded = grade_notebook([Cell(RIGHT), busy, CHECKS[1]], tmp_path, find_sandbox())
+    assert time.process_time() - begin < 20.0
+    stopped, right = graded.cells[-2:]
+    assert stopped.value == ""
+    assert "more than 6 s to judge" in stopped.error
+    assert "more than 6 s to judge" in " ".join(graded.ended)
+    assert right.value == "1.0"
+
+
 # What a student's process must not be able to do; the numbers are Linux's.
 REACHING_OUT = {
     "a signal to all": "import os; os.kill(-1, 9)",

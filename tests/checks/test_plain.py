@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections import Counter, OrderedDict, UserDict, defaultdict, deque, namedtuple
 from enum import IntEnum
 
@@ -420,3 +422,46 @@ def test_a_place_is_written_for_people(path, said):
 )
 def test_a_form_is_written_as_in_the_stub(form, said):
     assert wire_format.written(form) == said
+
+
+def frame(tree: object) -> bytes:
+    """Write a tree as whoever speaks for an answer can: no limit of encode()'s holds."""
+    header = json.dumps([[], tree]).encode()
+    return len(header).to_bytes(8, "big") + header
+
+
+# Python gives all of these one hash, so each is compared with all before it.
+COLLIDING = [number * (2**61 - 1) for number in range(20_000)]
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"__dict__": [[number, 0] for number in COLLIDING]},
+        {"__dict__": [[{"__tuple__": [number, "a"]}, 0] for number in COLLIDING[:9000]]},
+        [{"__dict__": [[number, 0] for number in COLLIDING[:400]]}] * 9,
+        [[]] * 30_000,
+        [0] * 30_000,
+    ],
+    ids=["numbers", "tuples", "several dictionaries", "lists", "entries"],
+)
+def test_what_would_keep_the_judge_busy_is_not_read(tree):
+    begin = time.process_time()
+    with pytest.raises(ValueError, match="more than"):
+        wire_format.decode(frame(tree))
+    assert time.process_time() - begin < 1.0
+
+
+def test_text_is_read_in_any_number():
+    value = {(f"a{number}", "b"): "c" for number in range(9_000)}
+    assert wire_format.decode(wire_format.encode(value)) == value
+    texts = [str(number) for number in range(100_000)]
+    assert wire_format.decode(wire_format.encode(texts)) == texts
+
+
+def test_what_is_copied_can_be_read():
+    """A student is told that there is too much; the judge would call it no result at all."""
+    for value in ([0] * 30_000, [[]] * 30_000, dict.fromkeys(range(2_000), "a")):
+        with pytest.raises(wire_format.NotPlainError, match=r"far too large|not text"):
+            wire_format.copied(value)
+    assert wire_format.copied(dict.fromkeys(range(900), "a")) == dict.fromkeys(range(900), "a")

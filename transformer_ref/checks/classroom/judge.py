@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import ctypes
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -26,10 +27,11 @@ from transformer_ref.checks.engine import wire_format
 from transformer_ref.checks.engine.asking import Printed, describe_error
 from transformer_ref.checks.engine.child_process import Ended
 from transformer_ref.checks.engine.frames import read_frame, write_frame
-from transformer_ref.checks.engine.isolation import AnswerElsewhere
+from transformer_ref.checks.engine.isolation import TOO_MANY, AnswerElsewhere
 from transformer_ref.checks.engine.limits import (
     FREE_CELL_SECONDS,
     INTERRUPT_SECONDS,
+    JUDGE_SECONDS,
     OUTPUT_BYTES,
     REPLY_BYTES,
     SUBMISSION_MEMORY_BYTES,
@@ -44,6 +46,7 @@ from transformer_ref.checks.engine.texts import printable_output
 START_TRIES = 3  # podman fails now and then, where it is busy
 FEW_PROCESSES = 8  # an answer's copy and some; where there are more, no time may be lost
 LOOK_SECONDS = 0.1  # how often the memory and the processes of a sandbox are looked at
+AGAIN_SECONDS = 5.0  # then a check is stopped again: Python ignores an error in a destructor
 
 
 @dataclass(frozen=True)
@@ -128,8 +131,23 @@ class StudentProcess:
         self._executed.append(source)
         return result
 
-    def ask(self, request: dict[str, Any], cases: bytes | None, seconds: float) -> list[bytes]:
-        """Send a request and read the reply, and more frames if it announces some."""
+    def ask(
+        self, request: dict[str, Any], cases: bytes | None, seconds: float, most: int = 0
+    ) -> list[bytes]:
+        """Send a request and read the reply, and more frames if it announces some.
+
+        Args:
+            request: what to do.
+            cases: what an answer is asked, encoded.
+            seconds: how long to wait at most.
+            most: how many further frames may come.
+
+        Returns:
+            the reply, and the further frames.
+
+        Raises:
+            ProcessEndedError: if it does not answer, or not in this way; it is ended then.
+        """
         process = self._started()
         deadline = min(time.monotonic() + seconds, self._deadline)
         try:
@@ -137,8 +155,10 @@ class StudentProcess:
             write_frame(process.requests, *sent, deadline=deadline)
             frames = [read_frame(process.replies, deadline, REPLY_BYTES)]
             more = wire_format.decode(frames[0]) if cases is not None else {}
-            room = OUTPUT_BYTES
-            for _ in range(int(more.get("number_of_frames", 0))):
+            number, room = int(more.get("number_of_frames", 0)), OUTPUT_BYTES
+            if number > most:
+                raise ValueError(TOO_MANY)
+            for _ in range(number):
                 frames.append(read_frame(process.replies, deadline, room))
                 room -= len(frames[-1]) + 8  # a frame without bytes takes room, too
             return frames
@@ -200,6 +220,8 @@ class StudentProcess:
             why = self._too_much
         elif "no answer in time" in str(error):
             why = "It was ended, as its time was up: is there a loop that never ends?"
+        elif str(error) == TOO_MANY:
+            why = f"{TOO_MANY.capitalize()}."
         elif by_itself:
             why = "It ended the process that executes the notebook."
         else:
@@ -240,11 +262,11 @@ class StudentsAnswer(AnswerElsewhere):
         except (ProcessEndedError, ValueError) as error:
             return str(error).removesuffix(".")
 
-    def run(self, task: str, cases: bytes, seconds: float) -> Ended:
+    def run(self, task: str, cases: bytes, number: int, seconds: float) -> Ended:
         """Run it on cases, in a copy of the student's process."""
         request = {"kind": "answer", "task": task, "name": self.name, "seconds": seconds}
         try:
-            how, *frames = self.process.ask(request, cases, 10.0 + copy_seconds(seconds))
+            how, *frames = self.process.ask(request, cases, 10.0 + copy_seconds(seconds), number)
         except ProcessEndedError as error:
             return Ended([], str(error).removesuffix("."))
         return Ended(frames, str(wire_format.decode(how).get("how", "")))
@@ -291,7 +313,70 @@ def grade_notebook(cells: Sequence[Cell], folder: Path, sandbox: Sandbox) -> Gra
     return graded
 
 
+class JudgeStoppedError(BaseException):
+    """A check has taken too long; not an Exception, as checks catch those."""
+
+
+class _Deadline:
+    """Stops a check that needs too much of the processor in this thread.
+
+    A signal would reach the main thread only, and a worker of a cluster judges in another.
+    To wait for the student's process takes no time of the processor.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._thread = threading.get_ident()
+        self._clock = _clock_of(self._thread)
+        self._latest = self._clock() + seconds
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def end(self) -> None:
+        """Stop nothing from now on; more than once does nothing."""
+        with self._lock:
+            self._over.set()
+
+    def _watch(self) -> None:
+        patience = LOOK_SECONDS
+        while not self._over.wait(patience):
+            if self._clock() > self._latest:
+                with self._lock:
+                    if not self._over.is_set():
+                        _raise_in(self._thread, JudgeStoppedError)
+                patience = AGAIN_SECONDS
+
+
+def _clock_of(thread: int) -> Callable[[], float]:
+    """Return what tells the seconds that a thread, or else this process, had of the processor."""
+    if not hasattr(time, "pthread_getcpuclockid"):  # macOS
+        return time.process_time
+    clock = time.pthread_getcpuclockid(thread)
+    return lambda: time.clock_gettime(clock)
+
+
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Raise an error in another thread, as soon as that executes Python's next instruction."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
+
+
 def _judge(source: str, process: StudentProcess) -> CellResult:
+    """Execute a check of the course's own, for as long as it may take."""
+    deadline = _Deadline(JUDGE_SECONDS)
+    try:
+        try:
+            return _value_of(source, process)
+        finally:
+            deadline.end()
+    except JudgeStoppedError:
+        deadline.end()  # the call above may be what was interrupted
+        why = f"It took more than {JUDGE_SECONDS:g} s to judge what the answer returned."
+        process.stop()  # it may be in the middle of a reply
+        process.ended.append(why)
+        return CellResult(error=f"{why} This check has 0 points.")
+
+
+def _value_of(source: str, process: StudentProcess) -> CellResult:
     """Execute a check of the course's own, and take the value that it ends with."""
     *before, last = ast.parse(source).body or [ast.Pass()]
     namespace = {"__name__": "check", "globals": lambda: StudentsNames(process)}

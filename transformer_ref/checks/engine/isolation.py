@@ -30,6 +30,8 @@ from transformer_ref.checks.task import Case, Outcome, Task
 # In the text of Python's and numpy's error, and of torch's.
 _OUT_OF_MEMORY = ("MemoryError", "can't allocate memory")
 
+TOO_MANY = "it sent more results than there are cases"
+
 _worker = Worker()
 
 
@@ -41,8 +43,8 @@ class AnswerElsewhere(ABC):
         """Say why what stands under the name is no answer to a task, or ""."""
 
     @abstractmethod
-    def run(self, task: str, cases: bytes, seconds: float) -> Ended:
-        """Run it where it is, on encoded cases, with so many seconds for all of them."""
+    def run(self, task: str, cases: bytes, number: int, seconds: float) -> Ended:
+        """Run it where it is, on that many encoded cases, with so many seconds for all of them."""
 
 
 def run_answer(
@@ -65,6 +67,8 @@ def run_answer(
     if not isinstance(answer, AnswerElsewhere) and not hasattr(os, "fork"):
         raise RuntimeError("the checks need os.fork: run them on Linux, macOS or in WSL")
     ended = _run(task, answer, cases, seconds)
+    if len(ended.frames) > len(cases):
+        return [], TOO_MANY
     try:
         outcomes = [Outcome(**wire_format.decode(frame)) for frame in ended.frames]
         if all(outcome.is_well_formed() for outcome in outcomes):
@@ -82,7 +86,7 @@ def _run(task: Task, answer: Any, cases: list[Case], seconds: float) -> Ended:
 
     on_cpu = [case for case in cases if case.device != "cuda"]
     if isinstance(answer, AnswerElsewhere):
-        return answer.run(task.key, _packed(on_cpu), seconds)
+        return answer.run(task.key, _packed(on_cpu), len(on_cpu), seconds)
     packed = _packed(cases)
     with_meta = any("meta" in (case.device, case.arguments.get("device")) for case in cases)
     if with_meta:

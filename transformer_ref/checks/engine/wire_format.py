@@ -15,6 +15,10 @@ from transformer_ref.checks.engine.limits import STRUCTURE_BYTES
 
 MAX_ENTRIES = 200_000
 MAX_DEPTH = 20
+# Numbers can be chosen so that a dictionary or a set of n of them takes n * n steps. Python adds a
+# secret to the hashes of text only. The largest right result has 500 entries that are not text.
+MAX_NUMBERS = 20_000
+MAX_NUMBER_KEYS = 1_000
 
 # JSON has no arrays of numbers, no tuples, and keys that are strings only.
 _ARRAY, _TUPLE, _DICT = "__array__", "__tuple__", "__dict__"
@@ -88,7 +92,7 @@ def decode(data: bytes) -> Any:
         the plain data.
 
     Raises:
-        ValueError: if the bytes are damaged.
+        ValueError: if the bytes are damaged, or hold more than can be wanted.
     """
     try:
         place = 8 + int.from_bytes(data[:8], "big")
@@ -102,7 +106,7 @@ def decode(data: bytes) -> Any:
             place += array.nbytes
         if place != len(data):
             raise ValueError(f"received {len(data)} bytes, expected {place}")
-        return _restore(tree, arrays)
+        return _Restorer(arrays).restore(tree)
     except Exception as error:
         raise ValueError(f"data is not what encode() writes: {error}") from error
 
@@ -115,19 +119,45 @@ def _number_type(name: str) -> np.dtype[Any]:
     return kind
 
 
-def _restore(item: Any, arrays: list[np.ndarray]) -> Any:
-    if isinstance(item, dict):
-        if set(item) == {_ARRAY}:
-            return arrays[item[_ARRAY]]
-        if set(item) == {_TUPLE}:
-            return tuple(_restore(entry, arrays) for entry in item[_TUPLE])
-        if set(item) == {_DICT}:
-            pairs = item[_DICT]
-            return {_restore(key, arrays): _restore(entry, arrays) for key, entry in pairs}
-        return {key: _restore(entry, arrays) for key, entry in item.items()}
-    if isinstance(item, list):
-        return [_restore(entry, arrays) for entry in item]
-    return item
+class _Restorer:
+    """Restores one value, and counts what is not text in it."""
+
+    def __init__(self, arrays: list[np.ndarray]) -> None:
+        self.arrays = arrays
+        self.numbers = 0
+        self.number_keys = 0
+
+    def restore(self, item: Any) -> Any:
+        if isinstance(item, str):
+            return item
+        self.numbers += 1
+        if self.numbers > MAX_NUMBERS:
+            raise ValueError(f"received more than {MAX_NUMBERS} entries that are not text")
+        if isinstance(item, dict):
+            if set(item) == {_ARRAY}:
+                return self.arrays[item[_ARRAY]]
+            if set(item) == {_TUPLE}:
+                return tuple(self.restore(entry) for entry in item[_TUPLE])
+            if set(item) == {_DICT}:
+                return {self._key(key): self.restore(entry) for key, entry in item[_DICT]}
+            return {key: self.restore(entry) for key, entry in item.items()}
+        if isinstance(item, list):
+            return [self.restore(entry) for entry in item]
+        return item
+
+    def _key(self, item: Any) -> Any:
+        key = self.restore(item)
+        self.number_keys += not _is_text(key)
+        if self.number_keys > MAX_NUMBER_KEYS:
+            raise ValueError(f"received more than {MAX_NUMBER_KEYS} keys that are not text")
+        return key
+
+
+def _is_text(key: Any) -> bool:
+    """Say whether a key is a string or a tuple of strings, whose hashes nobody can choose."""
+    return isinstance(key, str) or (
+        isinstance(key, tuple) and all(isinstance(part, str) for part in key)
+    )
 
 
 # --- copies ----------------------------------------------------------------------------------
@@ -157,9 +187,14 @@ class _Copier:
 
     def __init__(self) -> None:
         self.entries = 0
+        self.numbers = 0
+        self.number_keys = 0
 
     def copy(self, value: Any, form: Any, path: str, depth: int) -> Any:
         kind = type(value)  # isinstance would ask the value, which may lie
+        self.numbers += not issubclass(kind, str)
+        if self.numbers > MAX_NUMBERS:
+            raise NotPlainError("", value, "is far too large")
         if kind is bool or value is None:
             return value
         self.entries += 1 + next(
@@ -196,6 +231,10 @@ class _Copier:
         found = {}
         for key, entry in dict.items(value):
             name = self.copy(key, of_key, f"{path}{_KEY}", depth + 1)
+            self.number_keys += not _is_text(name)
+            if self.number_keys > MAX_NUMBER_KEYS:
+                why = f"has more than {MAX_NUMBER_KEYS} keys that are not text"
+                raise NotPlainError("", value, why)
             found[name] = self.copy(entry, of_entry, f"{path}[{name!r}]", depth + 1)
         return found
 
