@@ -29,6 +29,7 @@ from tools import chromium
 from transformer_ref.checks.classroom.course import Classroom, require_usable_ids
 from transformer_ref.checks.classroom.sandbox import NoSandbox
 from transformer_ref.checks.classroom.submission import (
+    RELEASED,
     Submission,
     code_cells,
     read_submission,
@@ -83,6 +84,18 @@ def test_a_file_of_that_name_in_a_folder_is_no_time(tmp_path: Path) -> None:
     (tmp_path / "data" / "timestamp.txt").write_bytes(b"\xfcber")
     submission = submitted(tmp_path)
     assert (submission.problem, submission.remark, submission.time) == ("", "", "")
+
+
+@pytest.mark.parametrize("handed_in", ["{}", json.dumps(read("exercises", SLUG))])
+def test_the_courses_own_text_is_told_from_a_students(tmp_path: Path, handed_in: str) -> None:
+    """On a page, the first has its hints, and the second is shown as text."""
+    (tmp_path / f"{SLUG}.ipynb").write_text(handed_in, encoding="utf-8")
+    cells = read_submission(tmp_path, read("exercises", SLUG), SLUG).notebook.cells
+    texts = {cell.id: cell.metadata.get(RELEASED) for cell in cells if cell.cell_type != "code"}
+    assert texts.pop("title") is True
+    answers = [cell for cell in cells if cell.metadata.get("nbgrader", {}).get("solution")]
+    assert not [cell for cell in answers if cell.metadata[RELEASED]]
+    assert [*texts.values()].count(None) == (handed_in == "{}")  # what says why it is not graded
 
 
 def test_ids_that_people_have_are_usable() -> None:
@@ -308,6 +321,7 @@ def test_nothing_of_a_student_is_live_in_the_page(course: Course, student: str) 
     (policy,) = tree.xpath("//head/meta[@http-equiv='Content-Security-Policy']/@content")
     assert "default-src 'none'" in policy
     assert "script-src" not in policy
+    assert tree.xpath("//details/summary"), "the released text has its hints"
     if student != "right":
         assert "This work could not be graded" in course.feedback(student)
 
@@ -319,7 +333,6 @@ def test_a_text_answer_is_still_easy_to_read(course: Course) -> None:
     assert page.xpath("//a[@href='https://example.org']")
     assert page.xpath("//math")
     assert "a picture" in course.feedback("right")
-    assert page.xpath("//details/summary"), "the released text has its hints"
 
 
 @pytest.mark.sandbox

@@ -92,7 +92,7 @@ def read_submission(folder: Path, release: NotebookNode, slug: str) -> Submissio
         known = isinstance(error, UnreadableError)
         why = str(error) if known else f"It cannot be read ({error}). Ask for the file again."
         problem = printable(why)
-        notebook = deepcopy(release)
+        notebook = _copy_of(release)
         # As code, since what it quotes, such as the name of a file, may be Markdown or HTML.
         said = f"**This work could not be graded.**\n\n    {problem}"
         notebook.cells.insert(0, new_markdown_cell(said))
@@ -116,9 +116,7 @@ def rebuild(release: NotebookNode, submitted: NotebookNode) -> NotebookNode:
     Raises:
         UnreadableError: if no cell of the release is found in it.
     """
-    frame = deepcopy(release)
-    for cell in frame.cells:
-        cell.metadata[RELEASED] = not _is_students(cell)
+    frame = _copy_of(release)
     cells = {_name(cell): cell for cell in frame.cells}
     found, own = defaultdict(list), defaultdict(list)
     last = ""
@@ -286,6 +284,14 @@ def _read(path: Path, files: list[Path]) -> NotebookNode:
         raise UnreadableError(
             f"{path.name} is no notebook ({why}). Ask for the file again."
         ) from error
+
+
+def _copy_of(release: NotebookNode) -> NotebookNode:
+    """Copy a release, and mark the cells whose text is the course's own."""
+    copy = deepcopy(release)
+    for cell in copy.cells:
+        cell.metadata[RELEASED] = not _is_students(cell)
+    return copy
 
 
 def _name(cell: NotebookNode) -> str:
