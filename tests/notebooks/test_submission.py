@@ -275,6 +275,7 @@ def scores(course: Course) -> dict[str, tuple[float, bool]]:
         }
 
 
+@pytest.mark.weekly
 @pytest.mark.sandbox
 def test_both_commands_give_the_same_points(course: Course) -> None:
     full = sum(
@@ -296,17 +297,20 @@ def test_both_commands_give_the_same_points(course: Course) -> None:
     assert found["itself"][1]
 
 
+@pytest.mark.weekly
 @pytest.mark.sandbox
 def test_a_cell_marked_by_hand_is_not_executed_outside_the_sandbox(course: Course) -> None:
     assert not (course.root / "reached").exists()
 
 
+@pytest.mark.weekly
 @pytest.mark.sandbox
 def test_both_commands_take_the_same_files(course: Course) -> None:
     place = course.root / "course" / "autograded" / "right" / SLUG
     assert {path.name for path in place.iterdir()} == {f"{SLUG}.ipynb", "notes.txt"}
 
 
+@pytest.mark.weekly
 @pytest.mark.sandbox
 @pytest.mark.parametrize("student", ["right", "name", "version", "cut", "large"])
 def test_nothing_of_a_student_is_live_in_the_page(course: Course, student: str) -> None:
@@ -326,6 +330,7 @@ def test_nothing_of_a_student_is_live_in_the_page(course: Course, student: str) 
         assert "This work could not be graded" in course.feedback(student)
 
 
+@pytest.mark.weekly
 @pytest.mark.sandbox
 def test_a_text_answer_is_still_easy_to_read(course: Course) -> None:
     page = html.fromstring(course.page("right").read_bytes())
@@ -335,6 +340,7 @@ def test_a_text_answer_is_still_easy_to_read(course: Course) -> None:
     assert "a picture" in course.feedback("right")
 
 
+@pytest.mark.weekly
 @pytest.mark.sandbox
 @pytest.mark.browser
 def test_the_page_looks_right_under_its_policy(course: Course) -> None:

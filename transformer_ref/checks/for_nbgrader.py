@@ -69,6 +69,7 @@ class SubmissionExporter(NotebookExporter):
 def _rebuild_submissions(converter: Autograde) -> None:
     """Rebuild the submissions that a converter has found, and let it convert these."""
     found, course = converter.assignments, converter.coursedir
+    assert course is not None  # nbgrader has found the submissions with it
     slug = course.assignment_id
     try:
         release = released_notebook(course, slug)
