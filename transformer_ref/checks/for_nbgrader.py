@@ -74,9 +74,9 @@ def _rebuild_submissions(converter: Autograde) -> None:
     try:
         release = released_notebook(course, slug)
     except (MissingEntry, OSError) as error:
-        raise NbGraderException(
-            f"{slug} is not released ({error}). First: nbgrader generate_assignment {slug} --force"
-        ) from error
+        why = f"{slug} is not released. First: nbgrader generate_assignment {slug} --force"
+        converter.log.error("%s", why)  # nbgrader's command does not show the exception
+        raise NbGraderException(why) from error
     options = {name: getattr(course, name) for name in course.trait_names(config=True)}
     # A copy, since formgrader keeps its own for as long as it runs.
     rebuilt = CourseDirectory(parent=converter, **{**options, "submitted_directory": REBUILT})
