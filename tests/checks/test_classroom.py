@@ -7,6 +7,7 @@ replaced by what somebody might hand in.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -481,6 +482,35 @@ def test_where_a_sandbox_allows_no_other_in_it_each_process_loads_its_own(
     assert without.pid is None
     monkeypatch.setattr(sandbox, "warm_process", lambda: without)
     assert points(grade(WRONG, tmp_path)) == [0.0, 1.0]
+
+
+def test_a_sandbox_that_dies_at_the_start_says_what_it_wrote(tmp_path: Path) -> None:
+    class Broken(NoSandbox):
+        def command(self, arguments: list[str]) -> list[str]:
+            return [sys.executable, "-c", "import no_such_library"]
+
+    with pytest.raises(RuntimeError, match=r"sandbox none does not start.*'no_such_library'"):
+        grade_notebook([Cell("1")], tmp_path, Broken())
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("kind", ["Bubblewrap", "NoSandbox"])
+def test_the_checkout_that_grades_is_the_one_in_the_sandbox(kind: str, tmp_path: Path) -> None:
+    """One environment serves two checkouts; the other one is installed."""
+    checkout = tmp_path / "second course"
+    package = checkout / "transformer_ref"
+    shutil.copytree(sandbox.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    source = "import transformer_ref; print(transformer_ref.__file__)"
+    code = f"""
+from pathlib import Path
+from transformer_ref.checks.classroom import judge, sandbox
+cell = judge.Cell({source!r})
+print(judge.grade_notebook([cell], Path("."), sandbox.{kind}()).cells[0].printed)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=checkout, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == str(package / "__init__.py"), done.stderr
 
 
 def test_there_is_no_network(tmp_path: Path) -> None:

@@ -185,10 +185,13 @@ class StudentProcess:
                 process = self._start()
                 break
             except OSError as error:
+                words = self._process.last_words() if self._process is not None else ""
                 self.stop()
                 if not left:
-                    name = self._sandbox.name
-                    raise RuntimeError(f"the sandbox {name} does not start: {error}") from error
+                    why = f"{error}; it wrote: {words}" if words else str(error)
+                    raise RuntimeError(
+                        f"the sandbox {self._sandbox.name} does not start: {why}"
+                    ) from error
         for source in self._executed:
             self._ask_cell(source)
         return process

@@ -21,6 +21,7 @@ from transformer_ref.checks.engine.frames import wait_for
 from transformer_ref.checks.engine.limits import WORKER_START_SECONDS
 
 MODULES = "transformer_ref.checks.classroom"
+LAST_BYTES, LAST_LINES = 2_000, 3  # of what a process wrote before it died
 KILL_SECONDS = 30.0  # until the system has ended all processes of a namespace
 
 
@@ -49,6 +50,10 @@ class Process(ABC):
     def close(self) -> None:
         """Give back what an ended process leaves."""
 
+    def last_words(self) -> str:
+        """Return the last lines that it wrote to standard error before it was ready, or ""."""
+        return ""
+
     def end(self) -> None:
         """End it, and give back what it leaves."""
         self.kill()
@@ -60,11 +65,13 @@ class NewProcess(Process):
     """A process that loads all that it needs."""
 
     def __init__(self, command: list[str]) -> None:
+        # Only until it is ready: the student's process then lets go of standard error.
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed in close()
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._errors,
             start_new_session=True,
         )
         assert self._process.stdin is not None
@@ -86,9 +93,16 @@ class NewProcess(Process):
 
     def close(self) -> None:
         """Close the pipes."""
-        for pipe in self._pipes:
+        for pipe in (*self._pipes, self._errors):
             with contextlib.suppress(OSError):
                 pipe.close()
+
+    def last_words(self) -> str:
+        """Return the last lines that it wrote to standard error before it was ready, or ""."""
+        size = os.fstat(self._errors.fileno()).st_size
+        tail = os.pread(self._errors.fileno(), LAST_BYTES, max(0, size - LAST_BYTES))
+        lines = tail.decode(errors="replace").splitlines()
+        return " | ".join([line.strip() for line in lines if line.strip()][-LAST_LINES:])
 
 
 class Container(NewProcess):

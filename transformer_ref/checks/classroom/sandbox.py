@@ -45,6 +45,9 @@ ENVIRONMENT = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "NBGRADER_EXECUTION": "autograde",  # by which the capstone's notebook trains nothing
 }
+# An environment for two checkouts installs one of them; the sandbox needs the one that grades.
+if str(PACKAGE.parent) not in site.getsitepackages():
+    ENVIRONMENT["PYTHONPATH"] = str(PACKAGE.parent)
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")
 WHAT_TO_DO = (
     "On Debian and Ubuntu: apt-get install bubblewrap. Where user namespaces are switched off, "
@@ -164,7 +167,8 @@ class NoSandbox(Sandbox):
 
     def command(self, arguments: list[str]) -> list[str]:
         """Return the command that runs Python with these arguments."""
-        return _limited([sys.executable, "-P", *arguments])
+        path = [f"PYTHONPATH={ENVIRONMENT['PYTHONPATH']}"] if "PYTHONPATH" in ENVIRONMENT else []
+        return _limited(["env", *path, sys.executable, "-P", *arguments])
 
 
 @cache
