@@ -1,32 +1,28 @@
-"""What a student's folder may hold: how files are read before anything of them is executed.
-
-And what of it gets into the page that is handed back, by nbgrader's own command and by ours.
-"""
+"""What a student's folder may hold: how files are read before anything of them is executed."""
 
 from __future__ import annotations
 
 import codecs
+import csv
+import io
 import json
-import os
-import re
-from collections.abc import Callable
 from pathlib import Path
 
-import nbformat
 import pytest
-from lxml import html
-from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell
 from nbgrader.api import Gradebook
 from nbgrader.apps.baseapp import NbGrader
-from playwright.sync_api import sync_playwright
 
 from tests.notebooks.assignments import read
-from tests.notebooks.classes import start
 from tests.notebooks.courses import Course, new_course
 from tests.notebooks.test_round_trip import SLUG, index_of, solved
-from tools import chromium
-from transformer_ref.checks.classroom.course import Classroom, require_usable_ids
+from transformer_ref.checks.classroom.alike import find_alike
+from transformer_ref.checks.classroom.course import (
+    Classroom,
+    Row,
+    require_usable_ids,
+    table,
+    table_as_csv,
+)
 from transformer_ref.checks.classroom.sandbox import NoSandbox
 from transformer_ref.checks.classroom.submission import (
     RELEASED,
@@ -34,6 +30,7 @@ from transformer_ref.checks.classroom.submission import (
     code_cells,
     read_submission,
 )
+from transformer_ref.checks.registry import SLUGS
 
 
 def submitted(folder: Path, timestamp: str | None = None, mark: bytes = b"") -> Submission:
@@ -145,222 +142,48 @@ def test_everybody_who_handed_in_has_a_row_whoever_is_in_the_gradebook(
         rows_of(course, monkeypatch)
 
 
-# --- the same work in both commands ----------------------------------------------------------
-
-ANSWER = "attention-scores-solution"
-# What somebody writes into a text answer. Each would act in the page of a careless program.
-MARKUP = """# A title &lt;img src=x onerror=alert(0)&gt; <img src=x onerror=alert(0)>
-
-<script>window.reached = 1</script>
-
-Some **words**, a formula $a < b$, `code`, and [a link](https://example.org "a title").
-
-<img src=x onerror="window.reached = 2"> [here](javascript:window.reached=3)
-[here](java&#115;cript:window.reached=4) [here](data:text/html,<script>window.reached=5</script>)
-[here](vbscript:x) <javascript:window.reached=6> [x]("onclick=alert(1))
-
-![a picture](http://example.org/picture.png) ![mine](attachment:mine.png)
-![x](" onerror="window.reached=7)
-
-```mermaid
-</pre><script>window.reached = 8</script>
-```
-
-$\\text{<script>window.reached = 9</script>}$ $</math><img src=x onerror=window.reached=10>$
-
-\\begin{<img src=x onerror=window.reached=11>}x\\end{<img src=x onerror=window.reached=11>}
-
-| a | b |
-|---|---|
-| <b onclick=alert(1)>x</b> | y |
-"""
-FILE = "[x](javascript:alert(1)) ![y](http:example.org) <img src=z>.ipynb"
-VERSION = "[x](javascript:alert(1)) ![y](http://example.org/y.png) <script>alert(1)</script>"
-
-
-def with_hand_marked_cells(notebook: NotebookNode) -> NotebookNode:
-    """One task of the assignment, a code cell and a text that somebody marks by hand."""
-    last = index_of(notebook, "attention-scores-now")
-    notebook.cells = notebook.cells[: last + 1]
-    for name, cell in (
-        ("by-hand", new_code_cell("# YOUR CODE HERE")),
-        ("words", new_markdown_cell("YOUR ANSWER HERE")),
-    ):
-        cell.id = name
-        cell.metadata.nbgrader = {
-            "grade": True,
-            "grade_id": name,
-            "locked": False,
-            "points": 5,
-            "schema_version": 3,
-            "solution": True,
-            "task": False,
-        }
-        notebook.cells.append(cell)
-    return notebook
-
-
-def handed_in(source: str = "1 + 1") -> NotebookNode:
-    """The right answer, and a source in the cell that somebody marks by hand."""
-    notebook = with_hand_marked_cells(solved())
-    notebook.cells[-2].source = source
-    notebook.cells[-1].source = MARKUP
-    return notebook
-
-
-def scores_itself(course: Course) -> NotebookNode:
-    """The cell that somebody marks by hand pretends to be a check, and acts outside."""
-    reached = course.root / "reached"
-    notebook = handed_in(f"open({str(reached)!r}, 'w').close()\n5.0")
-    notebook.cells[-2].metadata.nbgrader.solution = False
-    return notebook
-
-
-def too_large(_: Course) -> NotebookNode:
-    """All right, with outputs of 21 MB."""
-    notebook = handed_in()
-    cell = notebook.cells[index_of(notebook, ANSWER)]
-    cell.outputs = [nbformat.v4.new_output("stream", text="x" * (21 << 20))]
-    return notebook
-
-
-WORK: dict[str, Callable[[Course], NotebookNode]] = {
-    "right": lambda _: handed_in(),
-    "itself": scores_itself,
-    "large": too_large,
-}
-COMMANDS = ("make grade", "nbgrader autograde")
-
-
-@pytest.fixture(scope="module", params=COMMANDS)
-def course(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Course:
-    """A course with cells that are marked by hand, graded by one of the two commands."""
-    course = new_course(tmp_path_factory.mktemp("course"), SLUG)
-    source = with_hand_marked_cells(read("solutions", SLUG))
-    nbformat.write(source, course.root / "solutions" / SLUG / f"{SLUG}.ipynb")
-    course.nbgrader("db", "assignment", "remove", SLUG, "--force")
-    course.nbgrader("generate_assignment", SLUG, "--force")
-    for student, make in WORK.items():
-        course.hand_in(student, make(course))
-    (course.submission("right") / "notes.txt").write_text("of right")
-    (course.root / "secret.txt").write_text("of nobody else")
-    (course.submission("right") / "link.txt").symlink_to(course.root / "secret.txt")
-    os.mkfifo(course.submission("right") / "timestamp.txt")  # whoever reads it waits forever
-    other = course.submission("name")
-    other.mkdir(parents=True)
-    (other / FILE).write_text("{}")
-    course.hand_in("version", handed_in())
-    path = course.submission("version") / f"{SLUG}.ipynb"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "nbformat": VERSION}))
-    course.hand_in("cut", handed_in())
-    path = course.submission("cut") / f"{SLUG}.ipynb"
-    path.write_bytes(path.read_bytes()[:500])
-    if request.param == "make grade":
-        course.said, _ = start(course).communicate()
-    else:
-        course.nbgrader("autograde", SLUG)
-    course.nbgrader("generate_feedback", SLUG)
-    return course
-
-
-def scores(course: Course) -> dict[str, tuple[float, bool]]:
-    """Each student's points, and whether somebody is asked to mark the code by hand."""
-    with Gradebook(f"sqlite:///{course.root / 'course' / 'gradebook.db'}", "transformer") as book:
-        return {
-            str(each.student.id): (
-                float(each.score),
-                book.find_grade("by-hand", SLUG, SLUG, each.student.id).needs_manual_grade,
-            )
-            for each in book.assignment_submissions(SLUG)
-        }
-
-
-@pytest.mark.weekly
-@pytest.mark.sandbox
-def test_both_commands_give_the_same_points(course: Course) -> None:
-    full = sum(
-        cell.metadata.nbgrader.points
-        for cell in with_hand_marked_cells(read("solutions", SLUG)).cells[:-2]
-        if cell.metadata.get("nbgrader", {}).get("grade")
+def test_the_same_code_is_found_whatever_its_comments_say() -> None:
+    release, bob, cleo = read("exercises", SLUG), solved(), solved()
+    dora, eve = read("exercises", SLUG), read("exercises", SLUG)
+    name = "find-the-bug-solution"
+    place = index_of(bob, name)
+    bob.cells[place].source = (
+        bob.cells[place].source.replace('"""Attend', '"""Now attend') + "  # !"
     )
-    assert full > 0
-    found = scores(course)
-    assert {name: points for name, (points, _) in found.items()} == {
-        "right": full,
-        "itself": full,
-        "large": 0.0,
-        "name": 0.0,
-        "version": 0.0,
-        "cut": 0.0,
-    }
-    assert found["right"][1]
-    assert found["itself"][1]
+    cleo.cells[place].source = cleo.cells[place].source.replace("head_size", "size")
+    bad = "x = 1\n\ty = 2\0" + "(" * 9_000
+    dora.cells[index_of(dora, name)].source = bad
+    alike = find_alike(
+        {"ann": solved(), "bob": bob, "cleo": cleo, "dora": dora, "eve": eve}, release, SLUG
+    )
+    assert alike["ann"]["find-the-bug"] == "the package, bob"
+    assert alike["bob"]["find-the-bug"] == "the package, ann"
+    assert alike["ann"]["multi-head-attention"] == "the package, bob, cleo"
+    assert "find-the-bug" not in alike["cleo"]
+    assert "split-heads" not in alike["ann"], "honest answers of one line are alike"
+    assert alike["dora"] == alike["eve"] == {}, "what was handed out is nobody's code"
 
 
-@pytest.mark.weekly
-@pytest.mark.sandbox
-def test_a_cell_marked_by_hand_is_not_executed_outside_the_sandbox(course: Course) -> None:
-    assert not (course.root / "reached").exists()
+def test_of_many_with_the_same_code_some_are_named() -> None:
+    students = {f"s{number}": solved() for number in range(9)}
+    alike = find_alike(students, read("exercises", SLUG), SLUG)
+    assert alike["s0"]["find-the-bug"] == "the package, s1, s2, s3 and 5 more"
+    assert alike["s8"]["find-the-bug"] == "the package, s0, s1, s2 and 5 more"
 
 
-@pytest.mark.weekly
-@pytest.mark.sandbox
-def test_both_commands_take_the_same_files(course: Course) -> None:
-    place = course.root / "course" / "autograded" / "right" / SLUG
-    assert {path.name for path in place.iterdir()} == {f"{SLUG}.ipynb", "notes.txt"}
+@pytest.mark.parametrize("slug", SLUGS)
+def test_a_solution_is_the_packages_code_and_a_release_nobodys(slug: str) -> None:
+    solution, release = read("solutions", slug), read("exercises", slug)
+    alike = find_alike({"ann": solution, "bob": release}, release, slug)
+    assert alike["bob"] == {}
+    assert set(alike["ann"].values()) == {"the package"}
 
 
-@pytest.mark.weekly
-@pytest.mark.sandbox
-@pytest.mark.parametrize("student", ["right", "name", "version", "cut", "large"])
-def test_nothing_of_a_student_is_live_in_the_page(course: Course, student: str) -> None:
-    page = course.page(student).read_text(encoding="utf-8")
-    tree = html.fromstring(page.encode("utf-8"))
-    assert not tree.xpath("//script | //iframe | //object | //embed | //form | //img | //base")
-    assert not tree.xpath("//@*[starts-with(name(), 'on')]")
-    links = {str(link) for link in tree.xpath("//@href | //@src | //@action | //@xlink:href",
-             namespaces={"xlink": "http://www.w3.org/1999/xlink"})}  # fmt: skip
-    assert not [each for each in links if not re.match(r"https?://|#|\.\./|mailto:", each)], links
-    assert not [each for each in links if "example.org" in each and student != "right"]
-    (policy,) = tree.xpath("//head/meta[@http-equiv='Content-Security-Policy']/@content")
-    assert "default-src 'none'" in policy
-    assert "script-src" not in policy
-    assert tree.xpath("//details/summary"), "the released text has its hints"
-    if student != "right":
-        assert "This work could not be graded" in course.feedback(student)
-
-
-@pytest.mark.weekly
-@pytest.mark.sandbox
-def test_a_text_answer_is_still_easy_to_read(course: Course) -> None:
-    page = html.fromstring(course.page("right").read_bytes())
-    assert page.xpath("//strong[text()='words']")
-    assert page.xpath("//a[@href='https://example.org']")
-    assert page.xpath("//math")
-    assert "a picture" in course.feedback("right")
-
-
-@pytest.mark.weekly
-@pytest.mark.sandbox
-@pytest.mark.browser
-def test_the_page_looks_right_under_its_policy(course: Course) -> None:
-    program = chromium.find()
-    if program is None:
-        pytest.skip("there is no Chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        page = browser.new_page()
-        asked, said = [], []
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: said.append(message.text))
-        page.goto(course.page("right").as_uri())
-        assert page.evaluate("window.reached") is None
-        assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-        # The styles name a font of icons, which is not handed out and which no page shows.
-        assert [line for line in said if "glyphicons" not in line] == []
-        assert (
-            page.eval_on_selector(".panel", "() => getComputedStyle(document.body).fontSize")
-            == "14px"
-        )
-        assert page.eval_on_selector("summary", "e => getComputedStyle(e).display") == "list-item"
-        browser.close()
+def test_the_table_says_whose_code_it_is(tmp_path: Path) -> None:
+    both = dict.fromkeys(("find-the-bug", "multi-head-attention"), "the package, bob")
+    row = Row("ann", tmp_path, submitted(tmp_path), alike=both)
+    whose = "the package, bob (find-the-bug, multi-head-attention)"
+    assert f"The same code: ann as {whose}" in table([row])
+    assert table([row]).splitlines()[1].split()[-1] == "2"
+    (line,) = csv.DictReader(io.StringIO(table_as_csv([row])))
+    assert line["alike"] == whose

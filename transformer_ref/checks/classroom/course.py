@@ -38,6 +38,7 @@ from nbgrader.apps.baseapp import NbGrader
 from nbgrader.coursedir import CourseDirectory
 from tqdm import tqdm
 
+from transformer_ref.checks.classroom.alike import find_alike
 from transformer_ref.checks.classroom.judge import Cell, Graded
 from transformer_ref.checks.classroom.results import (
     keep_result,
@@ -83,6 +84,7 @@ class Row:
         points: as nbgrader has them, with what may be had.
         penalty: the points that are lost for being late.
         written_as: what the gradebook's entry depends on; another one is written again.
+        alike: by task, whose code it is, too; see :func:`find_alike`.
     """
 
     student: str
@@ -94,6 +96,7 @@ class Row:
     points: tuple[float, float] = (0.0, 0.0)
     penalty: float = 0.0
     written_as: str = ""
+    alike: dict[str, str] = field(default_factory=dict)
 
     @contextmanager
     def reports_errors(self) -> Iterator[None]:
@@ -171,6 +174,11 @@ class Classroom:
             row = Row(student, folder, submission, problem=submission.problem)
             row.written_as = f"handed in {submission.time}, due {due}"
             rows.append(row)
+        alike = find_alike(
+            {row.student: row.submission.notebook for row in rows}, release, self.slug
+        )
+        for row in rows:
+            row.alike = alike[row.student]
         return rows
 
     def grade(self, rows: Sequence[Row], jobs: int, scheduler: str = "") -> None:
@@ -387,13 +395,22 @@ def _begin_to_judge() -> None:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the class as a table for people: points, seconds, and what to look at."""
-    lines = [f"{'student':<24}{'points':>10}{'late':>7}{'seconds':>9}  remarks"]
+    """Return the class as a table for people: points, seconds, and what to look at.
+
+    The column "alike" counts the tasks with the code of the package or a classmate; lines below
+    the table say whose it is.
+    """
+    lines = [f"{'student':<24}{'points':>10}{'late':>7}{'seconds':>9}{'alike':>7}  remarks"]
     for row in rows:
         points = f"{row.points[0]:g}/{row.points[1]:g}"
         seconds = f"{row.graded.seconds:.1f}" if row.graded else ""
         name, late = printable(row.student), f"-{row.penalty:g}" if row.penalty else ""
-        lines.append(f"{name:<24}{points:>10}{late:>7}{seconds:>9}  {row.remarks}".rstrip())
+        alike = str(len(row.alike) or "")
+        line = f"{name:<24}{points:>10}{late:>7}{seconds:>9}{alike:>7}  {row.remarks}"
+        lines.append(line.rstrip())
+    for row in rows:
+        if row.alike:
+            lines.append(f"The same code: {printable(row.student)} as {_whose(row)}")
     return "\n".join(lines)
 
 
@@ -402,9 +419,19 @@ def table_as_csv(rows: Sequence[Row]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     head = ["student", "points", "of", "sandbox", "seconds", "peak_bytes", "remarks", "penalty"]
+    head.append("alike")
     writer.writerow(head)
     for row in rows:
         graded = row.graded or Graded()
         numbers = [*row.points, graded.sandbox, graded.seconds, graded.peak_bytes]
-        writer.writerow([printable(row.student), *numbers, row.remarks, row.penalty])
+        others = [row.remarks, row.penalty, _whose(row)]
+        writer.writerow([printable(row.student), *numbers, *others])
     return out.getvalue()
+
+
+def _whose(row: Row) -> str:
+    """Say whose code it is, too, such as "the package (find-the-bug); ann (split-heads)"."""
+    tasks: dict[str, list[str]] = {}
+    for task, who in row.alike.items():
+        tasks.setdefault(who, []).append(task)
+    return printable("; ".join(f"{who} ({', '.join(each)})" for who, each in tasks.items()))
