@@ -5,19 +5,23 @@ Run them from the root of the repository, with the virtual environment active.
 The guide for instructors in the book shows the commands in their order.
 """
 
+import csv
 import importlib.util
 import os
 import runpy
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbgrader import preprocessors
+from nbgrader.apps.dbapp import DbGenericImportApp, DbStudentImportApp
 
-# The limits stand with the checks, which a cell has to wait for.
-# They are read by path: to import the package would load torch into every command of nbgrader.
-package = importlib.util.find_spec("transformer_ref")
-limits = runpy.run_path(str(Path(package.origin).parent / "checks" / "engine" / "limits.py"))
+# What the course's own command uses, too.
+# It is read by path: to import the package would load torch into every command of nbgrader.
+checks = Path(importlib.util.find_spec("transformer_ref").origin).parent / "checks"
+limits = runpy.run_path(str(checks / "engine" / "limits.py"))
+read_roster = runpy.run_path(str(checks / "classroom" / "roster.py"))["read_roster"]
 
 root = Path(__file__).resolve().parent
 c = get_config()  # nbgrader puts this name here when it reads the file
@@ -96,3 +100,26 @@ c.Execute.error_on_timeout = {
         "Look for a loop that does not end. The cell scores 0."
     ],
 }
+
+
+def import_roster(app: DbStudentImportApp) -> None:
+    """Import a roster as Excel saves it: with a byte order mark, and in German with semicolons."""
+    if len(app.extra_args) != 1 or not Path(app.extra_args[0]).is_file():
+        DbGenericImportApp.start(app)  # which says what is missing
+        return
+    try:
+        students = read_roster(Path(app.extra_args[0]))
+    except ValueError as error:
+        app.fail(str(error))
+    with tempfile.TemporaryDirectory() as folder:
+        # nbgrader takes commas only, and reads in the system's encoding.
+        plain = Path(folder, "roster.csv")
+        with plain.open("w", newline="") as file:
+            writer = csv.DictWriter(file, [*students[0]] if students else ["id"])
+            writer.writeheader()
+            writer.writerows(students)
+        app.extra_args = [str(plain)]
+        DbGenericImportApp.start(app)
+
+
+DbStudentImportApp.start = import_roster

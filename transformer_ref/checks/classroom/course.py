@@ -46,6 +46,7 @@ from transformer_ref.checks.classroom.results import (
     load_result,
     make_result_of,
 )
+from transformer_ref.checks.classroom.roster import read_roster
 from transformer_ref.checks.classroom.sandbox import NoSandbox, Sandbox
 from transformer_ref.checks.classroom.seeds import course_secret, with_own_seeds
 from transformer_ref.checks.classroom.submission import (
@@ -163,7 +164,7 @@ class Classroom:
             due = gradebook.find_assignment(self.slug).duedate
         place = Path(self.course.root, self.course.submitted_directory)
         came = {path.parent.name for path in place.glob(f"*/{self.slug}")}
-        roster = read_roster(Path(self.course.root, ROSTER))
+        roster = ids_in(Path(self.course.root, ROSTER))
         known |= came if roster is None else roster
         require_usable_ids([*known])
         self.strangers = sorted(came - known)
@@ -324,27 +325,18 @@ def require_usable_ids(students: Sequence[str]) -> None:
         )
 
 
-def read_roster(path: Path) -> set[str] | None:
+def ids_in(roster: Path) -> set[str] | None:
     """Return the student ids of a roster; None if there is no such file.
-
-    Args:
-        path: a CSV file with the column `id`, which `nbgrader db student import` reads too.
 
     Raises:
         SystemExit: if it cannot be read, or has no column `id`.
     """
-    if not path.exists():
+    if not roster.exists():
         return None
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            names, *rows = csv.reader(file)
-        place = [name.strip() for name in names].index("id")
-        return {row[place] for row in rows if any(row)} - {""}
-    except (OSError, ValueError, IndexError, csv.Error) as error:
-        raise SystemExit(
-            f"{path.name} cannot be read as a roster ({error}). It is a CSV file in UTF-8 with the "
-            "column id."
-        ) from error
+        return {student["id"] for student in read_roster(roster)}
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"The roster cannot be read. {error}") from error
 
 
 @contextmanager
