@@ -170,7 +170,7 @@ def test_all_memory_together_is_limited(tmp_path: Path, monkeypatch: pytest.Monk
 def test_processes_are_limited_and_none_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judge, "SUBMISSION_PROCESSES", 12)
+    monkeypatch.setattr(judge, "SUBMISSION_TASKS", 24)
     grade(WRONG, tmp_path)  # what is copied for each submission stays
     before = set(psutil.Process().children(recursive=True))
     source = (
@@ -179,13 +179,26 @@ def test_processes_are_limited_and_none_is_left(
         "import time; time.sleep(5)"
     )
     graded = grade(source, tmp_path)
-    assert "more than 12 processes" in graded.cells[1].error
+    assert "more than 24 processes" in graded.cells[1].error
     time.sleep(0.5)
     assert set(psutil.Process().children(recursive=True)) <= before
     left = [
         each for each in psutil.process_iter(["cmdline"]) if "987" in (each.info["cmdline"] or [])
     ]
     assert not left
+
+
+@pytest.mark.weekly
+def test_threads_are_limited(tmp_path: Path) -> None:
+    source = (
+        "import threading, time\n"
+        "for _ in range(500):\n"
+        "    threading.Thread(target=time.sleep, args=(20,), daemon=True).start()\n"
+        "time.sleep(20)"
+    )
+    graded = grade(source, tmp_path)
+    assert "processes and threads" in graded.cells[1].error
+    assert points(graded) == [0.0, 1.0]
 
 
 def test_no_process_outside_is_reached(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ from transformer_ref.checks.engine.limits import (
     REPLY_BYTES,
     SUBMISSION_MEMORY_BYTES,
     SUBMISSION_PRINTED,
-    SUBMISSION_PROCESSES,
     SUBMISSION_SECONDS,
+    SUBMISSION_TASKS,
     WORKER_START_SECONDS,
     copy_seconds,
 )
@@ -237,9 +237,9 @@ class StudentProcess:
         while not self._too_much:
             used, count = _used_by(process.pid)
             self.peak_bytes = max(self.peak_bytes, used)
-            if count > SUBMISSION_PROCESSES:
+            if count > SUBMISSION_TASKS:
                 self._too_much = (
-                    f"It was ended, as it had more than {SUBMISSION_PROCESSES} processes."
+                    f"It was ended, as it had more than {SUBMISSION_TASKS} processes and threads."
                 )
             elif used > SUBMISSION_MEMORY_BYTES:
                 gigabytes = SUBMISSION_MEMORY_BYTES >> 30
@@ -404,7 +404,10 @@ def _short(text: str) -> str:
 
 
 def _used_by(pid: int) -> tuple[int, int]:
-    """Return the memory of a process and all that it started, in bytes, and their number."""
+    """Return the memory of a process and all that it started, in bytes, and their tasks.
+
+    A task is a process or another thread of one.
+    """
     try:
         root = psutil.Process(pid)
         family = [root, *root.children(recursive=True)]
@@ -413,7 +416,14 @@ def _used_by(pid: int) -> tuple[int, int]:
     used = sum(_memory_of(each) for each in family)
     if used > SUBMISSION_MEMORY_BYTES and len(family) <= FEW_PROCESSES:
         used = sum(_memory_of(each, shared_once=True) for each in family)
-    return used, len(family)
+    return used, sum(_threads_of(each) for each in family)
+
+
+def _threads_of(process: psutil.Process) -> int:
+    """Return how many threads a process has; none when it has ended."""
+    with contextlib.suppress(psutil.Error):
+        return int(process.num_threads())
+    return 0
 
 
 def _memory_of(process: psutil.Process, *, shared_once: bool = False) -> int:

@@ -30,8 +30,8 @@ from transformer_ref.checks.engine.limits import (
     PROCESS_DESCRIPTORS,
     PROCESS_MEMORY_BYTES,
     SUBMISSION_FILE_BYTES,
-    SUBMISSION_PROCESSES,
     SUBMISSION_SECONDS,
+    SUBMISSION_TASKS,
 )
 
 PACKAGE = Path(transformer_ref.__file__).resolve().parent
@@ -148,7 +148,7 @@ class Podman(Sandbox):
         """Return the command that runs Python with these arguments inside."""
         command = ["podman", "run", "--rm", "--interactive", "--network=none", "--read-only"]
         command += ["--cap-drop=all", "--security-opt=no-new-privileges"]
-        command += ["--security-opt=label=disable", f"--pids-limit={2 * SUBMISSION_PROCESSES}"]
+        command += ["--security-opt=label=disable", f"--pids-limit={2 * SUBMISSION_TASKS}"]
         command += [f"--ulimit=nofile={PROCESS_DESCRIPTORS}", "--ulimit=nproc=4096:4096"]
         command += [f"--timeout={int(2 * SUBMISSION_SECONDS)}"]  # nobody may be left to end it
         command += [f"--env={name}={value}" for name, value in ENVIRONMENT.items()]

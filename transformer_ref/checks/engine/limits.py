@@ -46,7 +46,7 @@ PROCESS_MEMORY_BYTES = 8 << 30
 PROCESS_DESCRIPTORS = 1024
 # Of a process that judges, outside.
 JUDGE_MEMORY_BYTES = 4 << 30
-SUBMISSION_PROCESSES = 64
+SUBMISSION_TASKS = 128  # processes and threads, as the system counts them
 SUBMISSION_FILE_BYTES = 256 << 20
 SUBMISSION_NOTEBOOK_BYTES = 20 << 20
 SUBMISSION_OTHER_BYTES = 64 << 20  # of the files beside the notebook, together
