@@ -638,7 +638,7 @@ class ElsewhereLies(AnswerElsewhere):
     def problem(self, task):
         return self.said
 
-    def run(self, task, cases, seconds):
+    def run(self, task, cases, number, seconds):
         return self.ended
 
 
