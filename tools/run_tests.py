@@ -78,7 +78,7 @@ class Outcome:
 PYTEST = ("-m", "pytest", "-q")
 ON_ALL_CORES = ("-n", "auto", "--maxprocesses=4")
 # Each file stays in one process: a chapter is the work of one core.
-BY_FILE = (*ON_ALL_CORES, "--dist=loadfile", "--durations=30")
+BY_FILE = (*ON_ALL_CORES, "--dist=loadfile")
 # The tests of one page stay in one process, which visits the page once for all of them.
 BY_GROUP = (*ON_ALL_CORES, "--dist=loadgroup")
 # Each process begins with a part of the tests in their order, so what a module makes once for its
