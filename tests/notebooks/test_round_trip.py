@@ -16,6 +16,8 @@ from tests.notebooks.assignments import ROOT, Task, prepared_shell, read, tasks
 from tests.notebooks.courses import Course, new_course
 from tools import chromium
 from transformer_ref.checks import Result, grade
+from transformer_ref.checks.classroom.judge import Cell
+from transformer_ref.checks.classroom.seeds import course_secret, with_own_seeds
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.weekly]
 
@@ -234,13 +236,15 @@ def all_tasks() -> dict[str, Task]:
     return {task.key: task for task in tasks(read("solutions", SLUG))}
 
 
-def results(key: str, source: str, task: Task) -> list[Result]:
-    """What `grade` says about an answer, with the seeds of the check and of the hidden tests."""
+def results(course: Course, student: str, key: str, source: str, task: Task) -> list[Result]:
+    """What `grade` says about a student's answer, in the check and in the hidden tests."""
     shell = prepared_shell(read("solutions", SLUG))
     as_found = next(c for c in read("solutions", SLUG).cells if c.id == "find-the-bug-as-found")
     assert shell.run(as_found.source).error is None
     assert shell.run(source).error is None
-    seed = re.search(r"seed=(\d+)", task.cells["hidden"].source)
+    secret = course_secret(course.root / "course" / "results")
+    (hidden,) = with_own_seeds([Cell(task.cells["hidden"].source, graded=True)], secret, student)
+    seed = re.search(r"seed=(\d+)", hidden.source)
     assert seed
     call = task.cells["check"].source
     name = re.search(r'globals\(\)\.get\("(\w+)"\)', call)
@@ -249,8 +253,8 @@ def results(key: str, source: str, task: Task) -> list[Result]:
     return [grade(key, answer), grade(key, answer, seed=int(seed[1]))]
 
 
-def points_by_grade(key: str, source: str, task: Task) -> float:
-    found = results(key, source, task)
+def points_by_grade(course: Course, student: str, key: str, source: str, task: Task) -> float:
+    found = results(course, student, key, source, task)
     # A cell says its points with four decimals.
     return sum(round(p * result.score, 4) for p, result in zip(task.points, found, strict=True))
 
@@ -281,7 +285,9 @@ def test_a_deleted_task_costs_only_its_own_points(
 def test_wrong_answers_have_the_points_of_the_cases_they_pass(
     course: Course, all_tasks: dict[str, Task]
 ) -> None:
-    expected = sum(points_by_grade(key, WRONG[key], task) for key, task in all_tasks.items())
+    expected = sum(
+        points_by_grade(course, "wrong", key, WRONG[key], task) for key, task in all_tasks.items()
+    )
     assert course.points()["wrong"] == pytest.approx(expected)
     assert expected <= 10.0
 
@@ -294,7 +300,7 @@ def test_half_of_the_work_has_its_points_with_partial_credit(
         for key in ("attention.attention_scores", "attention.split_heads")
     )
     key = "attention.scaled_dot_product_attention"
-    partial = points_by_grade(key, WITHOUT_MASK, all_tasks[key])
+    partial = points_by_grade(course, "half", key, WITHOUT_MASK, all_tasks[key])
     assert 0.0 < partial < sum(all_tasks[key].points)
     assert course.points()["half"] == pytest.approx(full + partial)
 
@@ -307,7 +313,7 @@ def test_a_failed_import_costs_only_its_own_task(
 
 @pytest.mark.parametrize("key", WRONG)
 def test_feedback_names_the_mistake(course: Course, all_tasks: dict[str, Task], key: str) -> None:
-    result = results(key, WRONG[key], all_tasks[key])[0]
+    result = results(course, "wrong", key, WRONG[key], all_tasks[key])[0]
     assert result.misconception is not None
     feedback = " ".join(course.feedback("wrong").split())
     first_line = " ".join(result.message.strip().splitlines()[0].split())
