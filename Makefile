@@ -20,8 +20,8 @@ RUN := $(VENV)/bin/python
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TORCH_INDEX
 # What people have set for other projects: with these, Python and Jupyter would not find the modules
-# and the kernel of this one, or would take others in their place. Where no bytecode may be kept, each
-# process compiles matplotlib and the rest again, which takes three to five seconds.
+# and the kernel of this one, or would take others in their place. Where Python may not keep its
+# bytecode, each process compiles matplotlib and the rest again, which takes three to five seconds.
 unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONHOME PYTHONPATH PYTHONSAFEPATH PYTHONSTARTUP
 
 .DEFAULT_GOAL := help

@@ -29,7 +29,7 @@ WARM = multiprocessing.get_context("forkserver")
 def serve(
     arguments: Sequence[str], folder: str | None, environment: dict[str, str], begun: Connection
 ) -> None:
-    """Be a kernel, in a process group of its own, until it is shut down."""
+    """Run a kernel in a new process group until it is shut down."""
     from ipykernel.kernelapp import launch_new_instance
 
     os.setsid()
@@ -70,7 +70,7 @@ class Forked:
         return self.process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end, for so many seconds at most, and return the exit status."""
+        """Wait until it ends, for `timeout` seconds at most, and return the exit status."""
         self.process.join(timeout)
         if self.process.exitcode is None:
             raise TimeoutExpired("ipykernel", timeout or 0.0)

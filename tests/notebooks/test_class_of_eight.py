@@ -50,7 +50,7 @@ CLASS = {
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    """Grade six who handed in their work, one whose file is cut off, and one who is absent."""
+    """Grade students who handed in their work, one whose file is cut off, and one who is absent."""
     # A zip that was unpacked twice lies in a folder like this one.
     folder = tmp_path_factory.mktemp("course") / "Prüfung (1)+$ 100% #2's"
     folder.mkdir()

@@ -36,11 +36,10 @@ from transformer_ref.checks.classroom.results import (
     make_result,
 )
 from transformer_ref.checks.classroom.sandbox import SANDBOXES, NoSandbox
-from transformer_ref.checks.classroom.seeds import course_secret, with_own_seeds
+from transformer_ref.checks.classroom.seeds import cells_to_grade
 from transformer_ref.checks.classroom.submission import (
     REBUILT,
     RELEASED,
-    code_cells,
     files_beside,
     mark_of,
     read_submission,
@@ -119,7 +118,7 @@ class GradeInSandbox(NbGraderPreprocessor):
             self.log.warning("Student code is executed WITHOUT A SANDBOX, with your rights.")
         files = files_beside(Path(resources["metadata"]["path"]))
         results, student = Path(self.results_directory), resources["nbgrader"]["student"]
-        cells = with_own_seeds(code_cells(nb), course_secret(results), student)
+        cells = cells_to_grade(nb, results, student)
         key = key_of(cells, files, sandbox)
         graded = load_result(results, key)
         if graded is None:

@@ -48,11 +48,10 @@ from transformer_ref.checks.classroom.results import (
 )
 from transformer_ref.checks.classroom.roster import read_roster
 from transformer_ref.checks.classroom.sandbox import NoSandbox, Sandbox
-from transformer_ref.checks.classroom.seeds import course_secret, with_own_seeds
+from transformer_ref.checks.classroom.seeds import cells_to_grade
 from transformer_ref.checks.classroom.submission import (
     REBUILT,
     Submission,
-    code_cells,
     files_beside,
     mark_of,
     read_submission,
@@ -214,8 +213,7 @@ class Classroom:
         """Write what nbgrader reads, and look for the result of it."""
         place = self.rebuilt / row.student / self.slug
         write_submission(row.submission, self.slug, row.folder, place)
-        cells = code_cells(row.submission.notebook)
-        cells = with_own_seeds(cells, course_secret(self.results), row.student)
+        cells = cells_to_grade(row.submission.notebook, self.results, row.student)
         files = files_beside(place)
         row.key = key_of(cells, files, self.sandbox)
         row.written_as = f"{row.key}, {row.written_as}"

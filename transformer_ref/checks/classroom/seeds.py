@@ -16,9 +16,23 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from nbformat import NotebookNode
+
 from transformer_ref.checks.classroom.judge import Cell
+from transformer_ref.checks.classroom.submission import code_cells
 
 SEED = re.compile(r"\bseed=\d+")
+
+
+def cells_to_grade(notebook: NotebookNode, results: Path, student: str) -> list[Cell]:
+    """Return the code cells of a student's notebook, with the student's own hidden tests.
+
+    Args:
+        notebook: the rebuilt one.
+        results: the folder of the course's results.
+        student: whose work it is.
+    """
+    return with_own_seeds(code_cells(notebook), course_secret(results), student)
 
 
 def course_secret(results: Path) -> bytes:
