@@ -9,7 +9,7 @@ from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
 import yaml
-from bs4 import BeautifulSoup
+from lxml import html
 
 from tools.build_book import ROOT, SITE
 
@@ -26,21 +26,23 @@ EVERY_PAGE = pytest.mark.parametrize("name", PAGES)
 
 
 @functools.cache
-def parse(path: Path) -> BeautifulSoup:
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "lxml")
+def parse(path: Path) -> html.HtmlElement:
+    return html.document_fromstring(path.read_text(encoding="utf-8"))
 
 
 @functools.cache
 def anchors(path: Path) -> frozenset[str]:
-    page = parse(path)
-    names = {str(tag["id"]) for tag in page.find_all(id=True)}
-    return frozenset(names | {str(tag["name"]) for tag in page.find_all("a", attrs={"name": True})})
+    return frozenset(parse(path).xpath("//@id | //a/@name"))
 
 
+@functools.cache
 def references(path: Path) -> list[str]:
-    page = parse(path)
-    found = [str(tag["href"]) for tag in page.find_all(["a", "link"], href=True)]
-    return found + [str(tag["src"]) for tag in page.find_all(["img", "script"], src=True)]
+    return parse(path).xpath("//a/@href | //link/@href | //img/@src | //script/@src")
+
+
+def of_class(name: str) -> str:
+    """Return the condition of XPath that an element has a class."""
+    return f"contains(concat(' ', @class, ' '), ' {name} ')"
 
 
 @pytest.mark.usefixtures("site")
@@ -72,8 +74,7 @@ def test_nothing_points_into_this_machine(name: str) -> None:
 def test_links_into_a_repository_need_its_address(name: str) -> None:
     """While _config.yml names no repository, no page offers a button that leads to one."""
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    header = parse(SITE / name).select_one(".article-header-buttons")
-    links = [str(tag["href"]) for tag in header.find_all("a", href=True)] if header else []
+    links = parse(SITE / name).xpath(f"//*[{of_class('article-header-buttons')}]//a/@href")
     outside = [link for link in links if urlsplit(link).scheme]
     if not settings["repository"]["url"]:
         assert outside == []
@@ -85,7 +86,7 @@ def test_links_into_a_repository_need_its_address(name: str) -> None:
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_shared_link_has_a_title_and_a_description(name: str) -> None:
     page = parse(SITE / name)
-    tags = {str(tag["property"]): str(tag["content"]) for tag in page.find_all(property=True)}
+    tags = {tag.get("property"): tag.get("content") for tag in page.xpath("//*[@property]")}
     assert tags["og:title"]
     assert tags["og:type"] == "website"
     assert tags["og:site_name"] == "The Transformer from the ground up"
@@ -96,17 +97,15 @@ def test_a_shared_link_has_a_title_and_a_description(name: str) -> None:
 @pytest.mark.usefixtures("site")
 @EVERY_PAGE
 def test_the_title_names_the_book_once(name: str) -> None:
-    title = parse(SITE / name).title
-    assert title is not None
-    assert title.get_text().count("The Transformer from the ground up") == 1
+    (title,) = parse(SITE / name).xpath("//head/title")
+    assert title.text_content().count("The Transformer from the ground up") == 1
 
 
 @pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("name", WRITTEN)
 def test_headings_form_an_outline(name: str) -> None:
-    article = parse(SITE / name).select_one("article.bd-article")
-    assert article is not None
-    levels = [int(tag.name[1]) for tag in article.find_all(["h1", "h2", "h3", "h4", "h5", "h6"])]
+    (article,) = parse(SITE / name).xpath(f"//article[{of_class('bd-article')}]")
+    levels = [int(tag.tag[1]) for tag in article.iter("h1", "h2", "h3", "h4", "h5", "h6")]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
@@ -116,31 +115,31 @@ def test_headings_form_an_outline(name: str) -> None:
 @pytest.mark.parametrize("name", [page for page in WRITTEN if page.startswith("book/api/")])
 def test_signatures_are_parsed(name: str) -> None:
     # What Sphinx cannot parse it prints raw: types with their whole path after a tilde.
-    signatures = [tag.get_text() for tag in parse(SITE / name).select("dt.sig")]
+    found = parse(SITE / name).xpath(f"//dt[{of_class('sig')}]")
+    signatures = [tag.text_content() for tag in found]
     assert not [text for text in signatures if "~" in text]
 
 
 @pytest.mark.usefixtures("site")
 @EVERY_PAGE
 def test_there_is_a_favicon(name: str) -> None:
-    icon = parse(SITE / name).find("link", rel="icon")
-    assert icon is not None
-    assert (SITE / name).parent.joinpath(str(icon["href"])).resolve().is_file()
+    (icon,) = parse(SITE / name).xpath("//link[@rel='icon']/@href")
+    assert (SITE / name).parent.joinpath(icon).resolve().is_file()
 
 
 @pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("name", WRITTEN)
 def test_every_column_of_a_table_has_a_head(name: str) -> None:
     # axe says so too, but only behind all other stages.
-    heads = parse(SITE / name).select("thead th")
-    assert [head for head in heads if not head.get_text(strip=True)] == []
+    heads = parse(SITE / name).xpath("//thead//th")
+    assert [head for head in heads if not head.text_content().strip()] == []
 
 
 @pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("name", WRITTEN)
 def test_no_id_of_a_schematic_stands_twice(name: str) -> None:
-    names = [str(tag["id"]) for tag in parse(SITE / name).find_all(id=True)]
-    drawn = [str(tag["id"]) for tag in parse(SITE / name).select("svg.drawing [id]")]
+    names = parse(SITE / name).xpath("//@id")
+    drawn = parse(SITE / name).xpath(f"//svg[{of_class('drawing')}]//*/@id")
     assert [text for text in drawn if names.count(text) > 1] == []
 
 
