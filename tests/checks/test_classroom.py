@@ -441,6 +441,17 @@ REACHING_OUT = {
         "            except PermissionError:\n                continue\n"
         "            assert False, name"
     ),
+    "another's command line": (
+        "import os, subprocess\n"
+        "child = subprocess.Popen(['sleep', '5'])\n"
+        "for name in os.listdir('/proc'):\n"
+        "    if name.isdigit():\n"
+        "        status = open(f'/proc/{name}/status').read()\n"
+        "        depth = len(status.partition('NSpid:')[2].split('\\n')[0].split())\n"
+        "        own = open('/proc/self/status').read()\n"
+        "        assert depth == len(own.partition('NSpid:')[2].split('\\n')[0].split()), name\n"
+        "child.kill()"
+    ),
     "the folder below": (
         "import ctypes\n"
         "library = ctypes.CDLL(None)\n"

@@ -135,14 +135,6 @@ def test_every_column_of_a_table_has_a_head(name: str) -> None:
     assert [head for head in heads if not head.text_content().strip()] == []
 
 
-@pytest.mark.usefixtures("site")
-@pytest.mark.parametrize("name", WRITTEN)
-def test_no_id_of_a_schematic_stands_twice(name: str) -> None:
-    names = parse(SITE / name).xpath("//@id")
-    drawn = parse(SITE / name).xpath(f"//svg[{of_class('drawing')}]//*/@id")
-    assert [text for text in drawn if names.count(text) > 1] == []
-
-
 def test_mathjax_stands_beside_its_licence(site: Path) -> None:
     assert "Apache License" in (site / "_static/mathjax/LICENSE").read_text(encoding="utf-8")
 
