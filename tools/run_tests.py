@@ -79,8 +79,6 @@ PYTEST = ("-m", "pytest", "-q")
 ON_ALL_CORES = ("-n", "auto", "--maxprocesses=4")
 # Each file stays in one process: a chapter is the work of one core.
 BY_FILE = (*ON_ALL_CORES, "--dist=loadfile")
-# The tests of one page stay in one process, which visits the page once for all of them.
-BY_GROUP = (*ON_ALL_CORES, "--dist=loadgroup")
 # Each process begins with a part of the tests in their order, so what a module makes once for its
 # tests is rarely made twice; a process that is done takes over half of what another has left.
 SPREAD = (*ON_ALL_CORES, "--dist=worksteal")
@@ -152,7 +150,7 @@ def stages(everything: bool) -> tuple[Stage, ...]:
         Stage("site", (tests(*SPREAD, "tests/site", marks="not browser"),), after="book"),
         Stage(
             "browser",
-            (tests(*BY_GROUP, "tests/site", marks="browser"),),
+            (tests(*SPREAD, "tests/site", marks="browser"),),
             needs="browser",
             after="book",
         ),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.site.conftest import MODES, is_alike
+from tests.site.conftest import MODES, Visit
 from tools.build_book import SITE
 
 pytestmark = pytest.mark.browser
@@ -24,98 +25,77 @@ LISTINGS.discard("_modules/transformer_ref/attention.html")
 DAILY = "desktop-light"
 
 
-def look(name: str, mode: str = DAILY, one_of_a_kind: bool = True):
-    """Return a page with a way of looking at it, for one process to visit."""
-    marks = [] if mode == DAILY and one_of_a_kind else [pytest.mark.weekly]
-    return pytest.param(name, mode, marks=[pytest.mark.xdist_group(name), *marks])
+def look(name: str, mode: str) -> Any:
+    """Return a page with a way of looking at it; `make test` looks in one way."""
+    return pytest.param(name, mode, marks=[] if mode == DAILY else [pytest.mark.weekly])
 
 
 LOOKS = [
-    (name, mode) for name in PAGES for mode in MODES if mode == "phone" or name not in LISTINGS
+    look(name, mode) for name in PAGES for mode in MODES if mode == "phone" or name not in LISTINGS
 ]
-EVERY_LOOK = pytest.mark.parametrize(("name", "mode"), [look(*each) for each in LOOKS])
-EVERY_PAGE = pytest.mark.parametrize(
-    ("name", "mode"), [look(name) for name in PAGES if name not in LISTINGS]
-)
-
-# Lines on the console that are known and harmless, with their reason. None is left.
-ALLOWED_CONSOLE: frozenset[str] = frozenset()
-# Schematics, by their alt text, that scroll sideways because no layout of them is narrow enough.
-ALLOWED_SCROLLING: frozenset[str] = frozenset()
-# Breaches of axe's rules that stay, with their reason. None is left.
-ALLOWED_VIOLATIONS: frozenset[str] = frozenset()
 
 
-@EVERY_LOOK
-def test_nothing_is_fetched_from_outside(visit: Any, address: str, name: str, mode: str) -> None:
-    seen = visit(name, mode)
+def outside(seen: Visit, address: str) -> list[str]:
+    """Return the requests that left this machine, and those that failed."""
     local = (f"{address}/", "data:", "blob:")
-    assert [url for url in seen.requests if not url.startswith(local)] == []
-    assert seen.failures == []
+    left = [f"requests {url}" for url in seen.requests if not url.startswith(local)]
+    return left + [f"cannot load {url}" for url in seen.failures]
 
 
-@EVERY_LOOK
-def test_the_console_stays_empty(visit: Any, name: str, mode: str) -> None:
-    assert [line for line in visit(name, mode).console if line not in ALLOWED_CONSOLE] == []
-
-
-@EVERY_LOOK
-def test_the_page_does_not_scroll_sideways(visit: Any, name: str, mode: str) -> None:
-    assert visit(name, mode).found["overflow"] <= 0
-
-
-@pytest.mark.parametrize(
-    ("name", "mode"), [look(*each, one_of_a_kind=not is_alike(each[0])) for each in LOOKS]
-)
-def test_axe_finds_nothing(visit: Any, name: str, mode: str) -> None:
-    rules = visit(name, mode).violations
-    assert [line for line in rules if line.split(" ")[0] not in ALLOWED_VIOLATIONS] == []
-
-
-@EVERY_PAGE
-def test_mathematics_is_typeset(visit: Any, name: str, mode: str) -> None:
-    found = visit(name, mode).found
-    assert found["wrong"] == []
-    assert found["unset"] == []
-
-
-@EVERY_PAGE
-def test_images_are_there_and_described(visit: Any, name: str, mode: str) -> None:
-    for image in visit(name, mode).found["images"]:
-        assert image["loaded"], image["source"]
-        assert image["alt"] is not None, image["source"]
-        assert not re.search(r"[/\\]|\.(png|svg|jpe?g|gif|webp)$", image["alt"]), image["alt"]
+def images(seen: Visit, mode: str) -> Iterator[str]:
+    """Yield what is wrong with the images: not loaded, not described, no light card in the dark."""
+    for image in seen.found["images"]:
+        source, alt = image["source"], image["alt"]
+        if not image["loaded"]:
+            yield f"{source} is not loaded"
+        if alt is None or re.search(r"[/\\]|\.(png|svg|jpe?g|gif|webp)$", alt):
+            yield f"{source} has the alt text {alt}"
         # Only what decorates the frame around an article may be without words.
-        assert image["alt"].strip() or not image["inArticle"], image["source"]
+        elif not alt.strip() and image["inArticle"]:
+            yield f"{source} has no alt text"
+        on_card = image["background"] == "rgb(255, 255, 255)"
+        if mode == "desktop-dark" and image["isFigure"] and not on_card:
+            yield f"{source} is a figure on {image['background']}"
 
 
-@EVERY_LOOK
-def test_schematics_are_read_as_a_whole(visit: Any, name: str, mode: str) -> None:
-    for drawing in visit(name, mode).found["drawings"]:
-        assert drawing["alt"].strip()
-        assert drawing["text"] > 10.9, drawing["alt"]
-        fits = drawing["shown"] <= drawing["room"] + 0.5
-        assert fits or drawing["alt"] in ALLOWED_SCROLLING, drawing["alt"]
+def drawings(seen: Visit) -> Iterator[str]:
+    """Yield what is wrong with the schematics: not described, too small, too wide."""
+    for drawing in seen.found["drawings"]:
+        if not drawing["alt"].strip():
+            yield "a schematic has no label"
+        if drawing["text"] <= 10.9:
+            yield f"text of {drawing['text']} px in: {drawing['alt']}"
+        if drawing["shown"] > drawing["room"] + 0.5:
+            yield f"scrolls sideways: {drawing['alt']}"
 
 
-@pytest.mark.weekly
-@EVERY_PAGE
-def test_figures_keep_a_light_card_on_a_dark_page(visit: Any, name: str, mode: str) -> None:
-    figures = [i for i in visit(name, mode).found["images"] if i["isFigure"]]
-    for image in visit(name, "desktop-dark").found["images"] if figures else []:
-        if image["isFigure"]:
-            assert image["background"] == "rgb(255, 255, 255)", image["source"]
+def figures(seen: Visit) -> Iterator[str]:
+    """Yield the moving figures that show nothing new after all their controls were used."""
+    for figure in seen.operated:
+        if figure["used"] < 2 or figure["changes"] < 1:
+            yield f"cannot be operated: {figure}"
 
 
-@EVERY_LOOK
-def test_every_figure_can_be_operated(visit: Any, name: str, mode: str) -> None:
-    for figure in visit(name, mode).operated:
-        assert figure["used"] >= 2, figure
-        assert figure["changes"] >= 1, figure
+@pytest.mark.parametrize(("name", "mode"), LOOKS)
+def test_one_visit_finds_nothing_wrong(visit: Any, address: str, name: str, mode: str) -> None:
+    seen = visit(name, mode)
+    found = seen.found
+    assert [
+        *outside(seen, address),
+        *(f"on the console: {line}" for line in seen.console),
+        *(f"axe: {line}" for line in seen.violations),
+        *(f"not typeset: {formula}" for formula in found["unset"] + found["wrong"]),
+        *images(seen, mode),
+        *drawings(seen),
+        *figures(seen),
+    ] == []
+    assert found["overflow"] <= 0, "the page scrolls sideways"
 
 
 def test_the_course_has_formulas_and_figures(visit: Any) -> None:
-    """Without them the tests above would be about nothing."""
-    assert visit("book/attention.html", "desktop-light").found["formulas"] > 5
-    images = visit("book/attention.html", "desktop-light").found["images"]
-    assert any(image["isFigure"] for image in images)
+    """Without them the test above would be about nothing."""
+    seen = visit("book/attention.html", "desktop-light")
+    assert seen.found["formulas"] > 5
+    assert any(image["isFigure"] for image in seen.found["images"])
+    assert seen.found["drawings"]
+    assert seen.operated
