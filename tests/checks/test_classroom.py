@@ -148,11 +148,9 @@ def test_a_cell_that_ends_the_process_costs_itself_only(source: str, tmp_path: P
     ],
 )
 def test_an_endless_cell_costs_itself_only(loop: str, tmp_path: Path, short: None) -> None:
-    started = time.monotonic()
     graded = grade(f"{WRONG}\n{loop}", tmp_path)
     assert points(graded) == [0.0, 1.0]
     assert "a loop that never ends" in graded.cells[1].error
-    assert time.monotonic() - started < 60
 
 
 @pytest.mark.weekly

@@ -81,9 +81,7 @@ def loop(query, key):
 
 
 def test_an_endless_answer_is_cut_off_and_the_worker_lives_on():
-    start = time.monotonic()
     assert "cut off after 0.5 s" in grade(SCORES, loop, seconds=0.5).message
-    assert time.monotonic() - start < 30
     before = isolation._worker._process
     assert grade(SCORES, right).score == 1.0
     assert isolation._worker._process is before

@@ -155,7 +155,7 @@ def test_a_case_in_bfloat16_holds_float32_and_hands_over_bfloat16():
     assert outcome.dtypes == {"weights": "bfloat16"}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_what_outputs_depend_on_follows_from_how_a_model_is_made(seed):
     """By its derivatives, in float64; a change of size one is far from rounding, too."""
     for case in make_exam(MOVED, seed).cases:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -52,7 +51,6 @@ def pretend_build(
 @pytest.mark.weekly
 def test_nothing_is_built_twice(site: Path) -> None:
     start_page = (site / "index.html").stat().st_mtime_ns
-    start = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "tools.build_book"],
         cwd=build_book.ROOT,
@@ -60,7 +58,6 @@ def test_nothing_is_built_twice(site: Path) -> None:
         text=True,
         check=True,
     )
-    assert time.monotonic() - start < 20
     assert "Nothing has changed" in done.stdout
     assert "http.server --directory _build/html" in done.stdout
     assert (site / "index.html").stat().st_mtime_ns == start_page
