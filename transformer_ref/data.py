@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import hashlib
 import lzma
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -65,6 +67,15 @@ def _read_asset(what: str, path: Path) -> str:
 def _read_cmudict(path: Path) -> dict[Split, list[Entry]]:
     """Read the dictionary file: words with their distinct pronunciations without stress marks."""
     text = _read_asset("the CMU Pronouncing Dictionary", path)
+    with _collector_paused():
+        entries = _parse_cmudict(text)
+    splits: dict[Split, list[Entry]] = {"train": [], "dev": [], "test": []}
+    for entry in entries.items():
+        splits[_split_of(entry[0])].append(entry)
+    return splits
+
+
+def _parse_cmudict(text: str) -> dict[str, list[list[str]]]:
     entries: dict[str, list[list[str]]] = {}
     for line in text.splitlines():
         name, *phonemes = line.partition("#")[0].split()
@@ -75,10 +86,22 @@ def _read_cmudict(path: Path) -> dict[Split, list[Entry]]:
         variants = entries.setdefault(word, [])
         if pronunciation not in variants:
             variants.append(pronunciation)
-    splits: dict[Split, list[Entry]] = {"train": [], "dev": [], "test": []}
-    for entry in entries.items():
-        splits[_split_of(entry[0])].append(entry)
-    return splits
+    return entries
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Pause Python's garbage collector while many lists are made that all stay.
+
+    It would look through all of them again and again, which takes longer than to make them.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def load_cmudict(split: Split) -> list[Entry]:
@@ -104,10 +127,11 @@ def load_cmudict(split: Split) -> list[Entry]:
     """
     if split not in ("train", "dev", "test"):
         raise ValueError(f'split must be "train", "dev" or "test", got {split!r}')
-    return [
-        (word, [list(variant) for variant in variants])
-        for word, variants in _read_cmudict(CMUDICT_PATH)[split]
-    ]
+    with _collector_paused():
+        return [
+            (word, [list(variant) for variant in variants])
+            for word, variants in _read_cmudict(CMUDICT_PATH)[split]
+        ]
 
 
 def cmudict_hash() -> str:

@@ -61,6 +61,7 @@ def test_without_the_causal_mask_a_later_phoneme_changes_what_comes_before(
         assert torch.allclose(one, other, atol=1e-4) == causal
 
 
+@pytest.mark.weekly
 def test_a_model_is_trained_and_measured(speller: Speller) -> None:
     small, losses = masking.train_small(speller, causal=True, steps=20)
     assert losses[1] < losses[0]

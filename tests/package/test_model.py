@@ -346,6 +346,7 @@ class TestCompile:
         for eager, compiled in zip(*gradients, strict=True):
             torch.testing.assert_close(compiled, eager)
 
+    @pytest.mark.weekly
     def test_one_graph_for_all_lengths(self, device: torch.device) -> None:
         model = small_model(device, **ONE_LAYER_EACH)
         compiled = self.compiled(model, dynamic=True)

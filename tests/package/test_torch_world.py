@@ -17,6 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from tests.marks import weekly
 from tests.package.examples import PAD, small_batch, small_config, small_model
 from transformer_ref import GPT, GPTConfig, Transformer
 from transformer_ref import decoding as decoding_module
@@ -194,7 +195,11 @@ def test_shapes_without_data(tie_weights: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strict", "positions"), [(True, "sinusoidal"), (False, "sinusoidal"), (False, "learned")]
+    ("strict", "positions"),
+    [
+        *weekly((True, "sinusoidal"), (False, "sinusoidal")),
+        (False, "learned"),
+    ],
 )
 def test_export_with_dynamic_batch_and_lengths(strict: bool, positions: str) -> None:
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}

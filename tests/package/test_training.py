@@ -16,6 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.marks import weekly
 from tests.package.training_runs import RUN, TINY, new_trainer, reversal_examples
 from transformer_ref import Transformer
 from transformer_ref.batching import bucketed_batches, token_batches
@@ -263,7 +264,7 @@ def test_the_defaults_are_those_of_the_model_that_ships():
     }
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("precision", ["float32", *weekly("bfloat16", "float16")])
 def test_a_small_model_learns_to_reverse(device, precision):
     config = replace(RUN, epochs=15, label_smoothing=0.0, precision=precision)
     trainer = new_trainer(config=config, device=device, model=replace(TINY, dropout=0.0))
@@ -456,6 +457,7 @@ def test_the_average_learns_nothing_by_itself_and_is_another_model(device):
     assert_same_weights(plain.model, trainer.model.state_dict())
 
 
+@pytest.mark.weekly
 def test_the_default_loss_may_be_written_out(device):
     def loss(model, batch):
         logits = model(batch.source, batch.inputs)
@@ -813,12 +815,14 @@ def test_every_epoch_sees_every_example_once(device):
     "changes",
     [
         {},
-        {"precision": "bfloat16"},
-        {"precision": "float16"},
-        {"accumulate": 3},
-        {"batch_tokens": 40, "epochs": 2},
-        {"schedule": "noam"},
-        {"optimizer": "muon", "ema": 0.9},
+        *weekly(
+            {"precision": "bfloat16"},
+            {"precision": "float16"},
+            {"accumulate": 3},
+            {"batch_tokens": 40, "epochs": 2},
+            {"schedule": "noam"},
+            {"optimizer": "muon", "ema": 0.9},
+        ),
         {"optimizer": "muon", "ema": 0.999, "precision": "float16", "schedule": "noam"},
     ],
     ids=str,
@@ -849,6 +853,7 @@ def test_a_stopped_run_goes_on_to_the_same_result(tmp_path, device, changes):
         assert replace(record, seconds=0.0) == replace(other, seconds=0.0)
 
 
+@pytest.mark.weekly
 def test_a_killed_run_goes_on_to_the_same_result(tmp_path):
     script = (
         "import sys; from tests.package import training_runs;"

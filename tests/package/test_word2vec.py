@@ -445,6 +445,7 @@ def test_sentences_may_come_one_at_a_time() -> None:
     )
 
 
+@pytest.mark.weekly
 def test_skip_gram_learns_the_text_that_ships() -> None:
     texts = [address.text.lower() for address in load_addresses() if address.year >= 1985]
     sentences = [re.findall("[a-z']+", line) for text in texts for line in re.split("[.?!]", text)]
