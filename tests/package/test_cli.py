@@ -133,6 +133,7 @@ def test_a_toy_is_trained_saved_used_and_scored(config, capsys):
     assert answers[1] == answers[3] == ""
 
 
+@pytest.mark.weekly
 def test_small_models_are_trained_on_one_thread_unless_asked(config):
     torch.set_num_threads(2)
     name = config("reversal", "[data]\nexamples = 9")
