@@ -7,13 +7,28 @@ import sys
 
 import pytest
 
-from tests.checks.exams import in_sample
+from tests.checks.exams import in_sample, run_here
 from tools.draw_sample import sample
-from transformer_ref.checks.registry import all_tasks
+from transformer_ref import checks
+from transformer_ref.checks.engine.isolation import run_answer
+from transformer_ref.checks.registry import SLUGS, all_tasks
 
 # Answers run in forked children, which the judge kills. Traced, a child takes a tenth longer, and
 # its lines count as missed all the same.
 os.register_at_fork(after_in_child=lambda: sys.settrace(None))
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run answers to an assignment's tasks here; what isolates them has tests of its own."""
+    if request.path.stem.removeprefix("test_") in SLUGS:
+        monkeypatch.setattr(checks, "run_answer", run_here)
+
+
+@pytest.fixture
+def own_process(_in_this_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let answers run in a process of their own, as a student's do."""
+    monkeypatch.setattr(checks, "run_answer", run_answer)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -343,6 +343,7 @@ ODD = {
 }
 
 
+@pytest.mark.usefixtures("own_process")
 @pytest.mark.parametrize("answer", ODD.values(), ids=ODD)
 def test_anything_returned_is_judged(answer):
     result = grade(WORDS, answer)
@@ -392,6 +393,7 @@ FORGED = {
 }
 
 
+@pytest.mark.usefixtures("own_process")
 @pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
 def test_a_forged_result_is_judged_like_any_other(forged):
     outcome = {**Outcome().as_plain(), **forged} if isinstance(forged, dict) else forged
