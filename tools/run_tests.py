@@ -136,10 +136,10 @@ def stages(everything: bool) -> tuple[Stage, ...]:
     notebooks = ("book", "solutions") if everything else ("book",)
     daily = (
         LINT,
-        Stage("house", (tests("tests/house"),)),
+        Stage("house", (tests("tests/house"),), beside="class"),
+        Stage("class", (tests(*BY_FILE, *grades_a_class, marks="sandbox"),), ONE_THREAD, "sandbox"),
         Stage("package", (tests(*SPREAD, "tests/package", *package),), ONE_THREAD),
         Stage("checks", (daily_checks, *[weekly_checks] * everything), ONE_THREAD),
-        Stage("class", (tests(*BY_FILE, *grades_a_class, marks="sandbox"),), ONE_THREAD, "sandbox"),
         Stage(
             "notebooks",
             ((*PYTEST, *BY_FILE, *NBVAL, *KEPT_FOR_THE_BOOK, *notebooks),),
