@@ -9,6 +9,7 @@ way, so what a chapter imports is proven there and in `make notebooks`.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -23,6 +24,8 @@ from jupyter_client.provisioning import local_provisioner
 
 # Not pyplot itself: as it is imported, it looks for the kernel that shows its figures.
 IMPORTED = ["ipykernel.kernelapp", "matplotlib.figure", "mpl_toolkits.mplot3d", "torch"]
+# The first optimizer, meta tensor or count of operations would import it, in two seconds.
+IMPORTED += ["torch._dynamo"]
 WARM = multiprocessing.get_context("forkserver")
 
 
@@ -39,6 +42,9 @@ def serve(
     os.chdir(folder or ".")
     sys.path.insert(0, os.getcwd())  # as Python does by itself for `python -m`
     sys.argv = ["ipykernel_launcher", *arguments]
+    # A million objects are here to stay; to look through them as others are made takes seconds.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
     launch_new_instance(argv=list(arguments))
 
 
