@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import torch
@@ -161,7 +162,7 @@ def write_out(
         speller: whose vocabulary is used.
         source: (B, S) letters.
         source_mask: what the encoder may see; None = everything.
-        memory_mask: what the decoder may see of the memory; None = everything.
+        memory_mask: (B, 1, 1, S), what the decoder may see of the memory; None = everything.
         own_mask: makes the mask of the decoder's own input from its length.
         model: which writes; None = the speller's own.
 
@@ -170,11 +171,17 @@ def write_out(
     """
     model = speller.model if model is None else model
     memory = model.encode(source, source_mask)
-    ids = torch.full((len(source), 1), speller.phonemes.bos_id)
+    ids = torch.full((len(source), 21), speller.phonemes.eos_id)
+    ids[:, 0] = speller.phonemes.bos_id
+    going = torch.arange(len(source))  # the words that have not ended
     for length in range(1, 21):
-        logits = model.decode(ids, memory, own_mask(length), memory_mask)
-        ids = torch.cat((ids, logits[:, -1:].argmax(dim=-1)), dim=1)
-    return [speller.phonemes.decode(row) for row in ids]
+        seen = None if memory_mask is None else memory_mask[going]
+        logits = model.decode(ids[going, :length], memory[going], own_mask(length), seen)
+        ids[going, length] = logits[:, -1].argmax(dim=-1)
+        going = going[ids[going, length] != speller.phonemes.eos_id]
+        if not len(going):
+            break
+    return [speller.phonemes.decode(row) for row in ids.tolist()]
 
 
 def short_words(split: str) -> list[Entry]:
@@ -196,16 +203,22 @@ def predict(model: Transformer, letters: Tensor, inputs: Tensor, causal: bool) -
     return model.decode(inputs, model.encode(letters, shown), own, shown)
 
 
+@cache
+def _to_train_on() -> tuple[Tensor, Tensor]:
+    """Both small models read the same words."""
+    return padded(short_words("train"))
+
+
 def train_small(speller: Speller, causal: bool, steps: int = 300) -> tuple[Transformer, Tensor]:
     """Train a small model from one seed; return it with its loss, the mean of each ten steps."""
-    letters, pronunciations = padded(short_words("train"))
+    letters, pronunciations = _to_train_on()
     torch.manual_seed(0)
     config = replace(
         speller.model.config, num_encoder_layers=1, num_decoder_layers=1, d_model=64, d_ff=128,
         dropout=0.0,
     )  # fmt: skip
     small, losses = Transformer(config), []
-    optimizer = torch.optim.Adam(small.parameters(), lr=3e-3)
+    optimizer = torch.optim.Adam(small.parameters(), lr=3e-3, fused=True)
     for _ in range(steps):
         rows = torch.randint(len(letters), (64,))
         inputs, labels = split_target(pronunciations[rows])
