@@ -262,7 +262,7 @@ def train_glove(text: Text, d_model: int = 50, epochs: int = 8) -> tuple[Tensor,
     w, u = ((torch.rand(vocab_size, d_model) - 0.5) / d_model for _ in range(2))
     b, c = torch.zeros(vocab_size), torch.zeros(vocab_size)
     tables = [table.requires_grad_() for table in (w, u, b, c)]
-    optimizer = torch.optim.Adagrad(tables, lr=0.1)
+    optimizer = torch.optim.Adagrad(tables, lr=0.1, fused=True)
     losses = []
     for _ in range(epochs):
         total = 0.0
@@ -339,7 +339,9 @@ def train_classifier(
     else:
         embedding = embedding_from_pretrained(unit_std, start == "tuned", pad_id=0)
     model = Classifier(embedding, int(labels.max()) + 1)
-    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=lr)
+    optimizer = torch.optim.Adam(
+        [p for p in model.parameters() if p.requires_grad], lr=lr, fused=True
+    )
     for _ in range(100):
         batch = torch.randint(size, (64,))
         longest = int((ids[batch] != 0).sum(dim=1).max())
@@ -412,7 +414,7 @@ def recite(make: Callable[[], Reciter], steps: int = 100) -> list[float]:
     """Train a model to recite the alphabet from any letter on; return the loss of each step."""
     torch.manual_seed(0)
     model, losses = make(), []
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
     for _ in range(steps):
         ids = (torch.randint(26, (16, 1)) + torch.arange(17)) % 26
         logits = model(ids[:, :-1])
