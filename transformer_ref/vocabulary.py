@@ -67,14 +67,14 @@ class Vocabulary:
         Raises:
             ValueError: naming the first token that is not in a vocabulary without "<unk>".
         """
-        ids = [self._ids.get(token, self.unk_id) for token in tokens]
-        if None in ids:
-            unknown = [token for token in tokens if token not in self._ids]
+        unknown = [token for token in tokens if token not in self._ids]
+        if unknown and self.unk_id is None:
             known = self.tokens[len(self.specials) :]
             raise ValueError(
                 f"token {unknown[0]!r} is not in the vocabulary of {len(self)}: "
                 f"{' '.join(known[:SHOWN])}{' ...' if len(known) > SHOWN else ''}"
             )
+        ids = [self._ids[token if token in self._ids else UNK] for token in tokens]
         return [self.bos_id] * bos + ids + [self.eos_id] * eos
 
     def decode(self, ids: Iterable[int]) -> list[str]:
