@@ -38,8 +38,8 @@ SITE_INPUTS = (
     "tools/inputs.py",
 )
 
-# Left behind by tools; nothing is made from them.
-IGNORED_PARTS = frozenset({"__pycache__", ".ipynb_checkpoints", ".DS_Store"})
+# Left behind by tools, or written for contributors: no page is made from them.
+IGNORED_PARTS = frozenset({"__pycache__", ".ipynb_checkpoints", ".DS_Store", "README.md"})
 
 
 def input_files(names: Iterable[str], root: Path = ROOT) -> list[Path]:
@@ -50,7 +50,7 @@ def input_files(names: Iterable[str], root: Path = ROOT) -> list[Path]:
         root: the root of the repository.
 
     Returns:
-        Absolute paths of files, without what tools leave behind.
+        Absolute paths of files, without what tools leave behind and without READMEs.
     """
     found: set[Path] = set()
     for name in names:

@@ -3,7 +3,7 @@
 A task holds its contract, its reference answer, a maker of cases, properties that explain a wrong
 result, the calls it refuses, and its list of misconceptions.
 To add a task: make one of its kind in ``tasks/<slug>/tasks.py`` and list it in TASKS there;
-CONTRIBUTING.md has the steps.
+README.md beside this file explains each part.
 """
 
 from __future__ import annotations
