@@ -1,4 +1,4 @@
-"""A pytest plug-in: the kernels of nbval begin with torch and matplotlib already imported.
+"""A pytest plug-in: the kernels of nbval begin with torch and the package already imported.
 
     pytest --nbval -p tools.warm_kernels book
 
@@ -22,10 +22,6 @@ from typing import Any
 import pytest
 from jupyter_client.provisioning import local_provisioner
 
-# Not pyplot itself: as it is imported, it looks for the kernel that shows its figures.
-IMPORTED = ["ipykernel.kernelapp", "matplotlib.figure", "mpl_toolkits.mplot3d", "torch"]
-# The first optimizer, meta tensor or count of operations would import it, in two seconds.
-IMPORTED += ["torch._dynamo"]
 WARM = multiprocessing.get_context("forkserver")
 
 
@@ -100,5 +96,5 @@ def pytest_configure() -> None:
     """Let nbval's kernels, which jupyter_client starts, be forks."""
     # As every kernel does, but matplotlib reads it when it is imported.
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
-    WARM.set_forkserver_preload(IMPORTED)
+    WARM.set_forkserver_preload(["tools.warm_chapter"])
     pytest.MonkeyPatch().setattr(local_provisioner, "launch_kernel", Forked)

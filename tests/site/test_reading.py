@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, expect
 
 from tests.site.conftest import open_page
-from tests.site.test_html import PAGES, parse
+from tests.site.test_html import PAGES, of_class, parse
 from tools import book_ends, book_tables, book_terms
 from tools.build_book import ROOT, SITE
 
@@ -62,7 +63,8 @@ WITH_CARDS = ("book/notes.html", "book/api/index.html", "book/closer/blocks.html
 @pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("name", WITH_CARDS)
 def test_every_cell_of_a_card_says_its_column(name: str) -> None:
-    tables = parse(SITE / name).select("table.stacked")
+    page = BeautifulSoup((SITE / name).read_text(encoding="utf-8"), "lxml")
+    tables = page.select("table.stacked")
     assert tables
     for table in tables:
         heads = [book_tables.label_of(head) for head in table.select("thead th")]
@@ -105,10 +107,10 @@ NAMES = [chapter["file"] for chapter in CHAPTERS]
 def cards_of(name: str) -> dict[str, tuple[str, str, str]]:
     """Return what the foot of a page shows: the lead, the title and the address of each card."""
     found = {}
-    for card in parse(SITE / f"{name}.html").select("a.end-card"):
-        kind = card["class"][1].removeprefix("end-")
-        lead, title = (" ".join(part.get_text().split()) for part in card.select("span"))
-        target = (SITE / f"{name}.html").parent.joinpath(str(card["href"])).resolve()
+    for card in parse(SITE / f"{name}.html").xpath(f"//a[{of_class('end-card')}]"):
+        kind = card.get("class").split()[1].removeprefix("end-")
+        lead, title = (" ".join(part.text_content().split()) for part in card.iter("span"))
+        target = (SITE / f"{name}.html").parent.joinpath(card.get("href")).resolve()
         found[kind] = (lead, title, target.relative_to(SITE).with_suffix("").as_posix())
     return found
 
@@ -128,8 +130,8 @@ def test_a_chapter_ends_with_its_exercise_and_the_next_chapter(name: str) -> Non
     (said,) = re.findall(rf"\]\({Path(after).name}\.ipynb\), (\d+) minutes", index)
     assert (cards["next"][0], cards["next"][2]) == (f"Next chapter ({said} minutes)", after)
     for _, title, target in cards.values():
-        heading = parse(SITE / f"{target}.html").select("article h1")[0]
-        assert heading.get_text().removesuffix("#") == title
+        heading = parse(SITE / f"{target}.html").xpath("//article//h1")[0]
+        assert heading.text_content().removesuffix("#") == title
 
 
 def test_the_last_chapter_keeps_the_links_of_the_theme() -> None:
@@ -141,10 +143,10 @@ def test_the_last_chapter_keeps_the_links_of_the_theme() -> None:
 @pytest.mark.parametrize("name", [name for name in PAGES if not name.startswith("_modules")])
 def test_only_a_solution_leads_to_a_solution(name: str) -> None:
     here = (SITE / name).parent
-    links = parse(SITE / name).select(
-        'footer.prev-next-footer a, link[rel="next"], link[rel="prev"]'
+    links = parse(SITE / name).xpath(
+        f"//footer[{of_class('prev-next-footer')}]//a/@href | //link[@rel='next' or @rel='prev']/@href"
     )
-    targets = [here.joinpath(str(link["href"])).resolve().relative_to(SITE) for link in links]
+    targets = [here.joinpath(link).resolve().relative_to(SITE) for link in links]
     solutions = {target.parts[0] == "solutions" for target in targets}
     assert solutions <= {name.startswith("solutions/")}
 
@@ -156,21 +158,19 @@ def test_only_a_solution_leads_to_a_solution(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in PAGES if name.startswith("book/")])
 def test_a_page_holds_the_terms_that_it_links_to(name: str) -> None:
     page = parse(SITE / name)
-    linked = {
-        str(link["href"]).partition("#")[2]
-        for link in page.select('.bd-article a[href*="glossary.html#term-"]')
-    }
-    held = {str(entry["data-term"]): entry for entry in page.select("#course-terms > div")}
+    terms = page.xpath(f"//*[{of_class('bd-article')}]//a[contains(@href, 'glossary.html#term-')]")
+    linked = {link.get("href").partition("#")[2] for link in terms}
+    held = {entry.get("data-term"): entry for entry in page.xpath("//*[@id='course-terms']/div")}
     assert set(held) == linked
     glossary = parse(SITE / "book/glossary.html")
     for anchor, entry in held.items():
-        definition = glossary.select(f'dt[id="{anchor}"] ~ dd')[0].get_text()
-        sentence = entry.get_text(types=None).strip()  # else a template has no text
+        (definition,) = glossary.xpath(f"//dt[@id='{anchor}']/following-sibling::dd[1]")
+        sentence = entry.text_content().strip()
         assert sentence.endswith("."), sentence
         words = re.findall(r"\w+", sentence)
-        assert words[:4] == re.findall(r"\w+", definition)[:4]
+        assert words[:4] == re.findall(r"\w+", definition.text_content())[:4]
         assert " ." not in sentence
-    assert bool(page.select('script[src*="terms.js"]')) == bool(linked)
+    assert bool(page.xpath("//script[contains(@src, 'terms.js')]")) == bool(linked)
 
 
 @pytest.fixture

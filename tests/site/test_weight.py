@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route
 
 from tests.site.conftest import SETTLE, open_page
-from tests.site.test_html import PAGES, parse
+from tests.site.test_html import PAGES, of_class, parse
 from tools.build_book import SITE
 
 pytestmark = pytest.mark.browser
@@ -73,16 +73,16 @@ def test_every_icon_is_in_the_small_font(fresh: Page, address: str, name: str) -
 @pytest.mark.parametrize("name", PAGES)
 def test_mathjax_is_loaded_where_there_are_formulas(name: str) -> None:
     page = parse(SITE / name)
-    scripts = [str(tag.get("src", "")) + tag.get_text() for tag in page.find_all("script")]
+    scripts = [tag.get("src", "") + tag.text_content() for tag in page.iter("script")]
     loads = [script for script in scripts if "mathjax" in script.lower()]
-    assert len(loads) == (2 if page.select(".math") else 0)
+    assert len(loads) == (2 if page.xpath(f"//*[{of_class('math')}]") else 0)
 
 
 @pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("name", PAGES)
 def test_every_image_of_an_article_says_how_large_it_is(name: str) -> None:
-    images = parse(SITE / name).select(".bd-article img")
-    assert [tag["src"] for tag in images if not (tag.get("width") and tag.get("height"))] == []
+    images = parse(SITE / name).xpath(f"//*[{of_class('bd-article')}]//img")
+    assert [tag.get("src") for tag in images if not (tag.get("width") and tag.get("height"))] == []
 
 
 @pytest.mark.parametrize("name", ["book/index.html", "book/positions.html"])
