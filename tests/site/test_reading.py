@@ -143,9 +143,9 @@ def test_the_last_chapter_keeps_the_links_of_the_theme() -> None:
 @pytest.mark.parametrize("name", [name for name in PAGES if not name.startswith("_modules")])
 def test_only_a_solution_leads_to_a_solution(name: str) -> None:
     here = (SITE / name).parent
-    links = parse(SITE / name).xpath(
-        f"//footer[{of_class('prev-next-footer')}]//a/@href | //link[@rel='next' or @rel='prev']/@href"
-    )
+    page = parse(SITE / name)
+    links = page.xpath(f"//footer[{of_class('prev-next-footer')}]//a/@href")
+    links += page.xpath("//link[@rel='next' or @rel='prev']/@href")
     targets = [here.joinpath(link).resolve().relative_to(SITE) for link in links]
     solutions = {target.parts[0] == "solutions" for target in targets}
     assert solutions <= {name.startswith("solutions/")}
