@@ -22,7 +22,7 @@ from transformer_ref.cache import KVCache
 from transformer_ref.decoding import Choice, evaluation_mode, extend, likeliest, random_choice
 from transformer_ref.embeddings import TokenEmbedding
 from transformer_ref.gpt2 import config_of_gpt2, renamed
-from transformer_ref.layers import Activation, EncoderLayer, Norm, Stack
+from transformer_ref.layers import Activation, EncoderLayer, Norm, last_norm
 from transformer_ref.masks import PreparedMask, later_rows
 from transformer_ref.positions import Positions, make_positions
 from transformer_ref.pretrained import PretrainedModel
@@ -69,7 +69,7 @@ class GPTConfig:
         require_choice("activation", self.activation, get_args(Activation))
 
 
-class GPT(PretrainedModel, Stack):
+class GPT(PretrainedModel):
     """A decoder-only Transformer: each position scores the token after it.
 
     The embedding is not scaled by sqrt(D), as in GPT-2, so it starts with std 0.02.
@@ -91,7 +91,11 @@ class GPT(PretrainedModel, Stack):
         self.positions = make_positions(
             config.positions, config.d_model, config.max_len, config.dropout
         )
-        self._add_layers(EncoderLayer, config.num_layers, config, config.activation)
+        sizes = config.d_model, config.num_heads, config.d_ff, config.dropout, config.norm
+        self.layers = nn.ModuleList(
+            EncoderLayer(*sizes, config.activation) for _ in range(config.num_layers)
+        )
+        self.norm = last_norm(config.norm, config.d_model)
         self.output_proj = nn.Linear(config.d_model, config.vocab_size, bias=False)
         if config.tie_weights:
             self.output_proj.weight = self.embedding.weight
@@ -124,11 +128,14 @@ class GPT(PretrainedModel, Stack):
                 another number of layers or filled with another batch.
         """
         offset = cache.length if cache is not None else 0
-        embedded = self.embedding(ids, check_ids=check_ids)
-        x = self.positions(embedded, offset)
+        embedded = self.embedding(ids, check_ids=check_ids)  # (B, T, D)
+        x = self.positions(embedded, offset)  # (B, T, D)
         so_far = ids if cache is None else cache.begin(ids, self.config.num_layers)
         mask = PreparedMask.of(later_rows(ids.shape[1], offset, ids.device))
-        logits = self.output_proj(self._run_layers(x, mask, is_causal=offset == 0, cache=cache))
+        for index, layer in enumerate(self.layers):
+            own = cache.layers[index] if cache is not None else None
+            x = layer(x, mask, is_causal=offset == 0, cache=own)  # (B, T, D)
+        logits = self.output_proj(self.norm(x))  # (B, T, V)
         if cache is not None:
             cache.keep(so_far)
         return logits

@@ -1,4 +1,4 @@
-"""Layers: the feed-forward network, one block for encoder and decoder, and a stack of them.
+"""Layers: the feed-forward network, and the layers of encoder and decoder.
 
 They trust what comes: ids, masks and memories are checked where they enter a model.
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer_ref._validate import require_choice
 from transformer_ref.attention import MultiHeadAttention
-from transformer_ref.cache import KVCache, LayerCache
+from transformer_ref.cache import LayerCache
 from transformer_ref.masks import Mask
 
 Norm = Literal["post", "pre"]
@@ -110,23 +110,9 @@ class Block(nn.Module):
             self.norm3 = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
 
-    def _add(self, x: Tensor, norm: nn.LayerNorm, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """Post: norm(x + f(x)). Pre: x + f(norm(x)). Dropout stands before the sum."""
-        change = sublayer(x if self.norm == "post" else norm(x))
-        if self.dropout.training:  # as in the feed-forward network
-            change = self.dropout(change)
-        return norm(x + change) if self.norm == "post" else x + change
-
-    def _attend_to_itself(
-        self, x: Tensor, mask: Mask | None, is_causal: bool, cache: LayerCache | None
-    ) -> Tensor:
-        """The first sublayer, which both kinds of layer have."""
-        own = cache.self_attention if cache else None
-
-        def attend(y: Tensor) -> Tensor:
-            return self.self_attention(y, y, y, mask, is_causal=is_causal, cache=own)
-
-        return self._add(x, self.norm1, attend)
+    def _drop(self, change: Tensor) -> Tensor:
+        """Drop out parts of what is added to the residual stream."""
+        return self.dropout(change) if self.dropout.training else change  # as in the feed-forward
 
 
 class EncoderLayer(Block):
@@ -150,8 +136,15 @@ class EncoderLayer(Block):
         Returns:
             (B, S, D).
         """
-        x = self._attend_to_itself(x, mask, is_causal, cache)
-        return self._add(x, self.norm2, self.feed_forward)
+        own = cache.self_attention if cache else None
+        if self.norm == "pre":
+            y = self.norm1(x)  # (B, S, D)
+            attended = self.self_attention(y, y, y, mask, is_causal=is_causal, cache=own)
+            x = x + self._drop(attended)  # (B, S, D)
+            return x + self._drop(self.feed_forward(self.norm2(x)))  # (B, S, D)
+        attended = self.self_attention(x, x, x, mask, is_causal=is_causal, cache=own)
+        x = self.norm1(x + self._drop(attended))  # (B, S, D)
+        return self.norm2(x + self._drop(self.feed_forward(x)))  # (B, S, D)
 
 
 class DecoderLayer(Block):
@@ -181,39 +174,31 @@ class DecoderLayer(Block):
         Returns:
             (B, T, D).
         """
+        own = cache.self_attention if cache else None
         cross = cache.cross_attention if cache else None
+        if self.norm == "pre":
+            y = self.norm1(x)  # (B, T, D)
+            attended = self.self_attention(y, y, y, tgt_mask, is_causal=is_causal, cache=own)
+            x = x + self._drop(attended)  # (B, T, D)
+            y = self.norm2(x)  # (B, T, D); the memory is not normed again
+            x = x + self._drop(self.cross_attention(y, memory, memory, memory_mask, cache=cross))
+            return x + self._drop(self.feed_forward(self.norm3(x)))  # (B, T, D)
+        attended = self.self_attention(x, x, x, tgt_mask, is_causal=is_causal, cache=own)
+        x = self.norm1(x + self._drop(attended))  # (B, T, D)
+        attended = self.cross_attention(x, memory, memory, memory_mask, cache=cross)
+        x = self.norm2(x + self._drop(attended))  # (B, T, D)
+        return self.norm3(x + self._drop(self.feed_forward(x)))  # (B, T, D)
 
-        def attend(y: Tensor) -> Tensor:
-            return self.cross_attention(y, memory, memory, memory_mask, cache=cross)
 
-        x = self._attend_to_itself(x, tgt_mask, is_causal, cache)
-        x = self._add(x, self.norm2, attend)
-        return self._add(x, self.norm3, self.feed_forward)
+def last_norm(norm: Norm, d_model: int) -> nn.Module:
+    """Return what ends a stack of layers.
 
+    Args:
+        norm: of the layers.
+        d_model: D, the features of a vector.
 
-class Stack(nn.Module):
-    """Layers one after the other: what encoder, decoder and GPT have in common.
-
-    Attributes:
-        layers: the layers.
-        norm: with pre-norm one more LayerNorm, as the residual sum is left as it grew.
+    Returns:
+        one more LayerNorm with pre-norm, where the residual stream has grown from layer to layer;
+        with post-norm, whose layers end in a LayerNorm, a module that changes nothing.
     """
-
-    def _add_layers(self, kind: Any, num_layers: int, config: Any, *options: Any) -> None:
-        """Make the layers that a config names; a call, as a model may have more before them."""
-        sizes = config.d_model, config.num_heads, config.d_ff, config.dropout, config.norm
-        self.layers = nn.ModuleList(kind(*sizes, *options) for _ in range(num_layers))
-        self.norm = nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
-
-    def _run_layers(
-        self,
-        x: Tensor,
-        *inputs: Tensor | Mask | None,
-        is_causal: bool = False,
-        cache: KVCache | None = None,
-    ) -> Tensor:
-        """Map (B, T, D) to (B, T, D); every layer gets the same `inputs`, and its own cache."""
-        for index, layer in enumerate(self.layers):
-            own = cache.layers[index] if cache is not None else None
-            x = layer(x, *inputs, is_causal=is_causal, cache=own)
-        return self.norm(x)
+    return nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()

@@ -1,8 +1,8 @@
 """The Transformer: embeddings, encoder, decoder and the projection to the vocabulary.
 
 A token's way from id to logit: ``Transformer.forward``; ``encode``: embedding, positions and the
-encoder, whose loop is ``layers.Stack._run_layers`` and whose sublayers are ``layers.Block._add``;
-``decode``: the same with masks and the memory; ``output_proj``.
+``Encoder``, whose layers are ``layers.EncoderLayer``; ``decode``: the same with the ``Decoder``,
+masks and the memory; ``output_proj``.
 
 What comes in is checked on the way in: by the models, the embedding and the positions.
 Layers trust it, and attention looks only at what torch's kernels would pass over in silence.
@@ -29,7 +29,7 @@ from transformer_ref._validate import (
 from transformer_ref.cache import KVCache
 from transformer_ref.device import queues_work
 from transformer_ref.embeddings import TokenEmbedding
-from transformer_ref.layers import DecoderLayer, EncoderLayer, Norm, Stack
+from transformer_ref.layers import DecoderLayer, EncoderLayer, Norm, last_norm
 from transformer_ref.masks import (
     Mask,
     PreparedMask,
@@ -96,24 +96,31 @@ class TransformerConfig:
             )
 
 
-class Encoder(Stack):
+class Encoder(nn.Module):
     """A stack of encoder layers; with pre-norm a last LayerNorm after it."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self._add_layers(EncoderLayer, config.num_encoder_layers, config)
+        sizes = config.d_model, config.num_heads, config.d_ff, config.dropout, config.norm
+        self.layers = nn.ModuleList(EncoderLayer(*sizes) for _ in range(config.num_encoder_layers))
+        self.norm = last_norm(config.norm, config.d_model)
 
     def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """Map embedded tokens (B, S, D) to the memory (B, S, D): one vector for each token."""
-        return self._run_layers(x, PreparedMask.of(mask))
+        mask = PreparedMask.of(mask)
+        for layer in self.layers:
+            x = layer(x, mask)  # (B, S, D)
+        return self.norm(x)
 
 
-class Decoder(Stack):
+class Decoder(nn.Module):
     """A stack of decoder layers that look at the same memory; with pre-norm a last LayerNorm."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self._add_layers(DecoderLayer, config.num_decoder_layers, config)
+        sizes = config.d_model, config.num_heads, config.d_ff, config.dropout, config.norm
+        self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(config.num_decoder_layers))
+        self.norm = last_norm(config.norm, config.d_model)
 
     def forward(
         self,
@@ -125,8 +132,11 @@ class Decoder(Stack):
         is_causal: bool = False,
     ) -> Tensor:
         """Map embedded tokens (B, T, D) and the memory (B, S, D) to hidden states (B, T, D)."""
-        masks = PreparedMask.of(tgt_mask), PreparedMask.of(memory_mask)
-        return self._run_layers(x, memory, *masks, is_causal=is_causal, cache=cache)
+        tgt_mask, memory_mask = PreparedMask.of(tgt_mask), PreparedMask.of(memory_mask)
+        for index, layer in enumerate(self.layers):
+            own = cache.layers[index] if cache is not None else None
+            x = layer(x, memory, tgt_mask, memory_mask, own, is_causal)  # (B, T, D)
+        return self.norm(x)
 
 
 def _positions(config: TransformerConfig) -> nn.Module:

@@ -39,20 +39,6 @@ def of_block(d_model, num_heads, d_ff, norm="post"):
     return package.Block(d_model, num_heads, d_ff, norm=norm)
 
 
-class OfBlock(package.Block):
-    """A decoder layer of the package's own pieces."""
-
-    has_memory = True
-
-    def __init__(self, d_model, num_heads, d_ff, norm="post"):
-        super().__init__(d_model, num_heads, d_ff, norm=norm)
-
-    def forward(self, x, memory, tgt_mask=None, memory_mask=None):
-        x = self._attend_to_itself(x, tgt_mask, False, None)
-        x = self._add(x, self.norm2, lambda y: self.cross_attention(y, memory, memory, memory_mask))
-        return self._add(x, self.norm3, self.feed_forward)
-
-
 def as_torch(layer, d_model, num_heads, d_ff, kind):
     """Torch's own layer with the same weights."""
     built = nn.TransformerDecoderLayer if hasattr(layer, "norm3") else nn.TransformerEncoderLayer
@@ -427,7 +413,6 @@ class GroupNorm(nn.GroupNorm):
         (ENCODER, of_block, "layers.Block"),
         (ENCODER, of_torch(nn.TransformerEncoderLayer), "nn.TransformerEncoderLayer"),
         (DECODER, package.DecoderLayer, "layers.DecoderLayer"),
-        (DECODER, OfBlock, "layers.Block._attend_to_itself"),
         (DECODER, of_torch(nn.TransformerDecoderLayer), "nn.TransformerDecoderLayer"),
         (COUNT, reference.count_parameters, "checks.blocks.count_parameters"),
         (BUG, reference.add_and_norm, "checks.blocks.add_and_norm"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import MethodType
 from typing import Any
 
 import torch
@@ -15,9 +14,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformer_ref.applications.g2p import MODEL_CONFIG, Speller
 from transformer_ref.attention import MultiHeadAttention
 from transformer_ref.batching import Example, pad_batch
+from transformer_ref.cache import LayerCache
 from transformer_ref.decoding import evaluation_mode, extend, likeliest
 from transformer_ref.layers import DecoderLayer, EncoderLayer, Norm
-from transformer_ref.masks import masked_softmax, padding_mask
+from transformer_ref.masks import Mask, masked_softmax, padding_mask
 from transformer_ref.model import Transformer
 from transformer_ref.training import Trainer, TrainingConfig
 
@@ -156,6 +156,59 @@ def _without_sum(
     return changed
 
 
+class EncoderLayerWithoutSums(EncoderLayer):
+    """An encoder layer in which each sublayer replaces its input."""
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Mask | None = None,
+        is_causal: bool = False,
+        cache: LayerCache | None = None,
+    ) -> Tensor:
+        """Transform (B, S, D) as :class:`~transformer_ref.layers.EncoderLayer`: (B, S, D)."""
+        own = cache.self_attention if cache else None
+
+        def attend(y: Tensor) -> Tensor:
+            return self.self_attention(y, y, y, mask, is_causal=is_causal, cache=own)
+
+        x = _without_sum(self, x, self.norm1, attend)
+        return _without_sum(self, x, self.norm2, self.feed_forward)
+
+
+class DecoderLayerWithoutSums(DecoderLayer):
+    """A decoder layer in which each sublayer replaces its input."""
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        tgt_mask: Mask | None = None,
+        memory_mask: Mask | None = None,
+        cache: LayerCache | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """Transform (B, T, D) as :class:`~transformer_ref.layers.DecoderLayer`: (B, T, D)."""
+        own = cache.self_attention if cache else None
+        cross = cache.cross_attention if cache else None
+
+        def attend(y: Tensor) -> Tensor:
+            return self.self_attention(y, y, y, tgt_mask, is_causal=is_causal, cache=own)
+
+        def look(y: Tensor) -> Tensor:
+            return self.cross_attention(y, memory, memory, memory_mask, cache=cross)
+
+        x = _without_sum(self, x, self.norm1, attend)
+        x = _without_sum(self, x, self.norm2, look)
+        return _without_sum(self, x, self.norm3, self.feed_forward)
+
+
+_WITHOUT_SUMS: dict[type[nn.Module], type[nn.Module]] = {
+    EncoderLayer: EncoderLayerWithoutSums,
+    DecoderLayer: DecoderLayerWithoutSums,
+}
+
+
 def small_speller(without: str | None = None, norm: Norm = "pre", seed: int = 0) -> Transformer:
     """The small model, with one idea of the course taken away.
 
@@ -174,6 +227,6 @@ def small_speller(without: str | None = None, norm: Norm = "pre", seed: int = 0)
     for module in model.modules():
         if without == "scaling" and isinstance(module, MultiHeadAttention):
             module.q_proj.register_forward_hook(_unscaled)
-        if without == "residual" and isinstance(module, EncoderLayer | DecoderLayer):
-            module._add = MethodType(_without_sum, module)  # type: ignore[method-assign]
+        if without == "residual":
+            module.__class__ = _WITHOUT_SUMS.get(type(module), type(module))
     return model

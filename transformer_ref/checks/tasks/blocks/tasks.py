@@ -117,7 +117,7 @@ TASKS: tuple[Task, ...] = (
         cases=decoder_cases,
         properties=(ends_with("norm3"),),
         # Not the whole block: an encoder layer may lend its parts, and is made by it.
-        forbidden=(*WHOLE, f"{LAYERS}.DecoderLayer", f"{LAYERS}.Block._attend_to_itself"),
+        forbidden=(*WHOLE, f"{LAYERS}.DecoderLayer"),
         misconceptions=mistakes.DECODER_LAYER,
         tolerances=LAYER_TOLERANCE,
     ),
