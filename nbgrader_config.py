@@ -5,10 +5,13 @@ Run them from the root of the repository, with the virtual environment active.
 The guide for instructors in the book shows the commands in their order.
 """
 
+import atexit
 import csv
+import glob
 import importlib.util
 import os
 import runpy
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,13 @@ limits = runpy.run_path(str(checks / "engine" / "limits.py"))
 read_roster = runpy.run_path(str(checks / "classroom" / "roster.py"))["read_roster"]
 
 root = Path(__file__).resolve().parent
+if glob.escape(str(root)) != str(root):
+    # nbgrader would take [ ] * ? in the path for a pattern; by a link, the path has none.
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    link = Path(folder, "course")
+    link.symlink_to(root)
+    root = link
 c = get_config()  # nbgrader puts this name here when it reads the file
 
 

@@ -52,7 +52,7 @@ CLASS = {
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     """Grade students who handed in their work, one whose file is cut off, and one who is absent."""
     # A zip that was unpacked twice lies in a folder like this one.
-    folder = tmp_path_factory.mktemp("course") / "Prüfung (1)+$ 100% #2's"
+    folder = tmp_path_factory.mktemp("course") / "Prüfung (1)+$ [b] 100% #2's"
     folder.mkdir()
     course = new_course(folder, SLUG)
     enrol(course, CLASS, ["cut", "absent"])
