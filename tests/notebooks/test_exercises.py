@@ -13,6 +13,7 @@ import pytest
 from nbformat import NotebookNode
 from nbgrader import utils
 
+from tests.checks.exams import run_here
 from tests.notebooks.assignments import (
     ASSIGNMENTS,
     REGION,
@@ -26,6 +27,7 @@ from tests.notebooks.assignments import (
     tasks,
 )
 from tools import exercises
+from transformer_ref import checks
 from transformer_ref.checks import check, grade, registry
 from transformer_ref.checks.for_nbgrader import FeedbackPage
 
@@ -47,6 +49,12 @@ TAKEN_NAMES = "check = grade = points = _course_check = lambda *arguments, **opt
 every_assignment = pytest.mark.parametrize("slug", ASSIGNMENTS)
 with_tasks = pytest.mark.parametrize("slug", SLUGS)
 every_task = pytest.mark.parametrize(("slug", "task"), ALL_TASKS)
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run answers here: a process for each takes longer than most of them."""
+    monkeypatch.setattr(checks, "run_answer", run_here)
 
 
 # --- made from the solutions ---------------------------------------------------------------------

@@ -115,21 +115,9 @@ THIN_OUT_CODE = """() => {
 }"""
 
 
-# What each `make test` does with the pages besides visiting them; the other tests in the browser
-# run in `make test-all`.
+# What `make test` does with the pages besides visiting them and operating each figure; all other
+# tests in the browser run in `make test-all`.
 EVERY_DAY = (
-    "test_figure_broken.py::test_the_curves_and_the_evidence_are_those_of_the_stored_runs",
-    "test_figure_cache.py::test_the_counters_and_the_cells_are_what_the_model_runs",
-    "test_figure_checkpoints.py::test_the_dot_is_on_the_curve",
-    "test_figure_masking.py::test_the_weights_are_those_of_the_masked_softmax",
-    "test_figure_merges.py::test_the_merges_are_those_of_the_package",
-    "test_figure_model.py::test_a_word_goes_through_step_by_step",
-    "test_figure_query.py::test_the_plane_shows_what_the_package_computes[state2]",
-    "test_figure_sampling.py::test_each_slider_changes_the_guess_and_nothing_else[Top-p]",
-    "test_figure_stream.py::test_without_the_sum_the_dots_fall_together",
-    "test_figure_walk.py::test_each_step_by_hand_is_that_of_the_package",
-    "test_moving_figures.py::test_the_curves_are_the_weights_of_the_model",
-    "test_moving_figures.py::test_the_figure_shows_what_the_package_computes[state0]",
     "test_pages.py::",
     "test_print.py::test_answers_are_printed_and_folded_again",
     "test_questions.py::test_the_site_shows_what_the_source_says[attention]",
@@ -141,7 +129,6 @@ EVERY_DAY = (
     "test_use.py::test_search_finds_softmax",
     "test_use.py::test_the_bare_address_leads_to_the_start_page",
     "test_use.py::test_the_notebook_downloads[book/attention]",
-    "test_weight.py::test_the_start_page_is_light",
 )
 
 

@@ -159,7 +159,7 @@ def measure_task(task: str, material: ModuleType, seeds: Iterable[int]) -> Figur
     for seed in seeds:
         for answer in material.CORRECT[task]:
             figures.count("correct", None, answer, seed)
-        for expected, answer in material.WRONG[task]:
+        for expected, answer in material.WRONG.get(task, ()):
             figures.count("wrong", expected, answer, seed)
         for answer in material.MUTANTS[task]:
             figures.count("mutant", None, answer, seed)
