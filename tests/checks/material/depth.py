@@ -76,123 +76,6 @@ def field_numpy(kernel_size, num_layers, dilation=1):
     return np.int64(1) + np.sum([(kernel_size - 1) * dilation] * num_layers)
 
 
-def w_field_sum(kernel_size, num_layers, dilation=1):
-    return sum(kernel_size for _ in range(num_layers))
-
-
-def w_field_sum_gaps(kernel_size, num_layers, dilation=1):
-    return sum(dilation * (kernel_size - 1) + 1 for _ in range(num_layers))
-
-
-def w_field_sum_dilated(kernel_size, num_layers, dilation=1):
-    total = 0
-    for _ in range(num_layers):
-        total += kernel_size * dilation
-    return total
-
-
-def w_field_power(kernel_size, num_layers, dilation=1):
-    size = 1
-    for _ in range(num_layers):
-        size *= kernel_size
-    return size
-
-
-def w_field_power_gaps(kernel_size, num_layers, dilation=1):
-    return pow(kernel_size + (kernel_size - 1) * (dilation - 1), num_layers)
-
-
-def w_field_zero(kernel_size, num_layers, dilation=1):
-    size = 0
-    for _ in range(num_layers):
-        size += (kernel_size - 1) * dilation
-    return size
-
-
-def w_field_whole(kernel_size, num_layers, dilation=1):
-    size = 1
-    for _ in range(num_layers):
-        size += kernel_size * dilation
-    return size
-
-
-def w_field_whole_flat(kernel_size, num_layers, dilation=1):
-    return num_layers * kernel_size + 1
-
-
-def w_field_no_dilation(kernel_size, num_layers, dilation=1):
-    return kernel_size + (num_layers - 1) * (kernel_size - 1)
-
-
-def w_field_wavenet(kernel_size, num_layers, dilation=1):
-    size = 1
-    for layer in range(num_layers):
-        size += (kernel_size - 1) * 2**layer
-    return size
-
-
-def w_field_wavenet_scaled(kernel_size, num_layers, dilation=1):
-    return 1 + dilation * (kernel_size - 1) * (2**num_layers - 1)
-
-
-def w_field_growing(kernel_size, num_layers, dilation=1):
-    size, step = 1, 1
-    for _ in range(num_layers):
-        size += (kernel_size - 1) * step
-        step *= dilation
-    return size
-
-
-def w_field_radius(kernel_size, num_layers, dilation=1):
-    radius = kernel_size // 2
-    return radius * dilation * num_layers + 1
-
-
-def w_field_radius_only(kernel_size, num_layers, dilation=1):
-    return sum(kernel_size // 2 * dilation for _ in range(num_layers))
-
-
-def w_field_first_dilated(kernel_size, num_layers, dilation=1):
-    first = (kernel_size - 1) * dilation + 1
-    return first + (kernel_size - 1) * (num_layers - 1)
-
-
-def w_field_rest_dilated(kernel_size, num_layers, dilation=1):
-    size = kernel_size
-    for _ in range(num_layers - 1):
-        size += (kernel_size - 1) * dilation
-    return size
-
-
-def w_field_gap(kernel_size, num_layers, dilation=1):
-    effective = kernel_size + (kernel_size - 1) * dilation
-    return (effective - 1) * num_layers + 1
-
-
-def w_field_one(kernel_size, num_layers, dilation=1):
-    return dilation * (kernel_size - 1) + 1
-
-
-def w_field_plus_dilation(kernel_size, num_layers, dilation=1):
-    return (kernel_size - 1) * num_layers + dilation
-
-
-def w_field_square(kernel_size, num_layers, dilation=1):
-    side = field_loop(kernel_size, num_layers, dilation)
-    return side * side
-
-
-def w_field_float(kernel_size, num_layers, dilation=1):
-    return 1 + 2 * num_layers * dilation * (kernel_size - 1) / 2
-
-
-def w_field_halves(kernel_size, num_layers, dilation=1):
-    reach = 0
-    for _ in range(num_layers):
-        reach += kernel_size // 2 * dilation
-    return reach + 1 + reach
-
-
 def m_field_tensor(kernel_size, num_layers, dilation=1):
     return torch.tensor(field_loop(kernel_size, num_layers, dilation))
 
@@ -282,30 +165,8 @@ def previous_moved_keys(places, sharpness):
     return scores.where(torch.ones_like(scores).tril() > 0, -torch.inf).softmax(1)
 
 
-def w_previous_ahead(places, sharpness):
-    return _previous(places, sharpness, below=-1)
-
-
-def w_previous_even(places, sharpness):
-    return _previous(places, 0.0)
-
-
-def w_previous_itself(places, sharpness):
-    return _previous(places, sharpness, below=0)
-
-
-def w_previous_two(places, sharpness):
-    return _previous(places, sharpness, below=2)
-
-
 def w_previous_no_mask(places, sharpness):
     return _previous(places, sharpness, mask=False)
-
-
-def w_previous_zero(places, sharpness):
-    return _previous(
-        places, sharpness, mask=False, moved=lambda scores: scores * torch.ones_like(scores).tril()
-    )
 
 
 def w_previous_late_mask(places, sharpness):
@@ -315,47 +176,6 @@ def w_previous_late_mask(places, sharpness):
 def w_previous_strict(places, sharpness):
     scores = _previous(places, sharpness, weigh=lambda scores, hidden: scores)
     return scores.masked_fill(torch.eye(len(scores)) > 0, -torch.inf).softmax(1)
-
-
-def w_previous_strict_zero(places, sharpness):
-    return w_previous_strict(places, sharpness).nan_to_num(0.0)
-
-
-def w_previous_no_scale(places, sharpness):
-    return _previous(places, sharpness, size=1)
-
-
-def w_previous_length(places, sharpness):
-    return _previous(places, sharpness, size=len(places))
-
-
-def w_previous_by_k(places, sharpness):
-    return _previous(places, sharpness, size=places.shape[1] ** 2)
-
-
-def w_previous_twice(places, sharpness):
-    return _previous(places, sharpness, times_key=sharpness)
-
-
-def w_previous_soft(places, sharpness):
-    return _previous(places, 1.0)
-
-
-def w_previous_queries(places, sharpness):
-    return _previous(places, sharpness, weigh=lambda scores, hidden: scores.softmax(-2))
-
-
-def w_previous_scores(places, sharpness):
-    return _previous(places, sharpness, mask=False, weigh=lambda scores, hidden: scores)
-
-
-def w_previous_hard(places, sharpness):
-    length = len(places)
-    return torch.eye(length, dtype=places.dtype)[[0, *range(length - 1)]]
-
-
-def w_previous_hard_zero(places, sharpness):
-    return torch.diag(places.new_ones(len(places) - 1), -1)
 
 
 def m_previous_reversed(places, sharpness):
@@ -431,119 +251,12 @@ def lens_copied(model, x):
     return lens_states_first(mine, x.clone())
 
 
-def w_lens_no_norm(model, x):
-    return torch.stack([model.output_proj(state) for state in _states(model, x)])
-
-
-def w_lens_norm_at_the_end(model, x):
-    *early, last = _states(model, x)
-    return torch.stack([*map(model.output_proj, early), model.output_proj(model.norm(last))])
-
-
-def w_lens_fed(model, x):
-    read = [model.output_proj(model.norm(x))]
-    for layer in model.layers:
-        x = model.norm(layer(x))
-        read += [model.output_proj(x)]
-    return torch.stack(read)
-
-
-def w_lens_fed_first(model, x):
-    x = model.norm(x)
-    read = [model.output_proj(x)]
-    for layer in model.layers:
-        x = model.norm(layer(x))
-        read += [model.output_proj(x)]
-    return torch.stack(read)
-
-
 def w_lens_no_start(model, x):
     return lens_cat(model, x)[1:]
 
 
-def w_lens_no_end(model, x):
-    return lens_states_first(model, x)[:-1]
-
-
-def w_lens_last(model, x):
-    return model.output_proj(model.norm(_states(model, x)[-1]))
-
-
-def w_lens_last_alone(model, x):
-    return w_lens_last(model, x)[None]
-
-
-def w_lens_from_start(model, x):
-    read = [x, *(layer(x) for layer in model.layers)]
-    return model.output_proj(model.norm(torch.stack(read)))
-
-
-def w_lens_difference(model, x):
-    states = torch.stack(_states(model, x))
-    added = torch.cat([states[:1], states.diff(dim=0)])
-    return model.output_proj(model.norm(added))
-
-
-def w_lens_logit_difference(model, x):
-    logits = lens_cat(model, x)
-    return torch.cat([logits[:1], logits[1:] - logits[:-1]])
-
-
-def w_lens_twice(model, x):
-    states = [x]
-    for layer in model.layers:
-        states.append(states[-1] + layer(states[-1]))
-    return torch.stack([model.output_proj(model.norm(state)) for state in states])
-
-
-def w_lens_sum(model, x):
-    return torch.cumsum(lens_cat(model, x), 0)
-
-
-def w_lens_reversed(model, x):
-    return lens_cat(model, x).flip(0)
-
-
-def w_lens_backwards(model, x):
-    turned = copy.copy(model)
-    turned._modules = {**model._modules, "layers": model.layers[::-1]}
-    return lens_cat(turned, x)
-
-
-def w_lens_probabilities(model, x):
-    return torch.softmax(lens_cat(model, x), dim=-1)
-
-
-def w_lens_log(model, x):
-    return F.log_softmax(lens_cat(model, x), dim=-1)
-
-
-def w_lens_ids(model, x):
-    return lens_cat(model, x).max(dim=-1).indices
-
-
-def w_lens_axis(model, x):
-    return lens_cat(model, x).transpose(0, 1)
-
-
-def w_lens_joined(model, x):
-    return lens_cat(model, x).flatten(0, 1)
-
-
 def w_lens_list(model, x):
     return list(lens_cat(model, x))
-
-
-def w_lens_place(model, x):
-    return lens_cat(model, x)[..., -1, :]
-
-
-def w_lens_return(model, x):
-    read = [model.output_proj(model.norm(x))]
-    for layer in model.layers:
-        read.append(model.output_proj(model.norm(layer(x))))
-        return torch.stack(read)
-    return torch.stack(read)
 
 
 def m_lens_centred(model, x):
@@ -649,124 +362,12 @@ def damage_renormalized(query, key, value, mask):
     return torch.stack(found)
 
 
-def w_damage_weight(query, key, value, mask):
-    return attention.scaled_dot_product_attention(query, key, value, mask)[1].mean(0)
-
-
-def w_damage_not_passed(query, key, value, mask):
-    """The value is put to zero."""
-    whole = _attend(query, key, value, mask)
-    found = []
-    for hidden in range(len(key)):
-        rest = value.clone()
-        rest[hidden] = 0
-        found.append((_attend(query, key, rest, mask) - whole).square().mean())
-    return torch.stack(found)
-
-
-def w_damage_zero_weight(query, key, value, mask):
-    return _damages(
-        query,
-        key,
-        value,
-        mask,
-        without=lambda mask, hidden: mask,
-        late=lambda w, h: w * (torch.arange(w.shape[1]) != h),
-    )
-
-
-def w_damage_zero_key(query, key, value, mask):
-    """The key is put to zero: its score is 0."""
-    whole = _attend(query, key, value, mask)
-    found = []
-    for hidden in range(len(key)):
-        rest = key.clone()
-        rest[hidden] = 0
-        found.append((_attend(query, rest, value, mask) - whole).square().mean())
-    return torch.stack(found)
-
-
-def w_damage_alone(query, key, value, mask):
-    whole = _attend(query, key, value, mask)
-    return torch.stack([F.mse_loss(row.expand_as(whole), whole) for row in value])
-
-
-def w_damage_for_good(query, key, value, mask):
-    whole = _attend(query, key, value, mask)
-    rest, found = mask.clone(), []
-    for hidden in range(len(key)):
-        rest[:, hidden] = 0
-        found.append((_attend(query, key, value, rest) - whole).square().mean())
-    return torch.stack(found)
-
-
-def w_damage_no_mask(query, key, value, mask):
-    return _damages(query, key, value, mask, lambda mask, h: _without(mask | True, h))
-
-
 def w_damage_no_mask_at_all(query, key, value, mask):
     return damage_loop(query, key, value, torch.ones_like(mask))
 
 
-def w_damage_last_query(query, key, value, mask):
-    return damage_loop(query[-1:], key, value, mask[-1:])
-
-
-def w_damage_hidden_from_one(query, key, value, mask):
-    def without(mask, hidden):
-        rest = mask.clone()
-        rest[len(rest) - 1, hidden] = False
-        return rest
-
-    return _damages(query, key, value, mask, without)
-
-
-def w_damage_sum(query, key, value, mask):
-    return _damages(query, key, value, mask, size=lambda one, other: (one - other).pow(2).sum())
-
-
-def w_damage_sum_features(query, key, value, mask):
-    return damage_loop(query, key, value, mask) * value.shape[1]
-
-
 def w_damage_signed(query, key, value, mask):
     return _damages(query, key, value, mask, size=lambda one, other: (one - other).mean())
-
-
-def w_damage_signed_square(query, key, value, mask):
-    return w_damage_signed(query, key, value, mask) ** 2
-
-
-def w_damage_absolute(query, key, value, mask):
-    return _damages(query, key, value, mask, size=F.l1_loss)
-
-
-def w_damage_root(query, key, value, mask):
-    return damage_loop(query, key, value, mask).sqrt()
-
-
-def w_damage_rest(query, key, value, mask):
-    return _damages(query, key, value, mask, size=lambda one, other: one.square().mean())
-
-
-def w_damage_relative(query, key, value, mask):
-    return damage_loop(query, key, value, mask) / _attend(query, key, value, mask).square().mean()
-
-
-def w_damage_shares(query, key, value, mask):
-    return F.normalize(damage_loop(query, key, value, mask), p=1, dim=0)
-
-
-def w_damage_of_weights(query, key, value, mask):
-    return damage_loop(query, key, torch.eye(len(key), dtype=query.dtype), mask)
-
-
-def w_damage_no_scale(query, key, value, mask):
-    return damage_loop(query * query.shape[1] ** 0.5, key, value, mask)
-
-
-def w_damage_by_keys(query, key, value, mask):
-    return damage_loop(query * (query.shape[1] / len(key)) ** 0.5, key, value, mask)
 
 
 def m_damage_reversed(query, key, value, mask):
@@ -859,101 +460,12 @@ def offset_numpy(query, key, value, max_offset):
     return int(damage[1:].argmax()) + 1
 
 
-def w_offset_weight(query, key, value, max_offset):
-    past = causal_mask(len(query)).view(len(query), -1)
-    w = attention.scaled_dot_product_attention(query, key, value, past)[1]
-    return max(range(1, max_offset + 1), key=lambda step: float(w.diagonal(-step).sum()))
-
-
-def w_offset_mean_weight(query, key, value, max_offset):
-    past = causal_mask(len(query)).view(len(query), -1)
-    w = attention.scaled_dot_product_attention(query, key, value, past)[1]
-    return max(range(1, max_offset + 1), key=lambda step: float(w.diagonal(-step).mean()))
-
-
-def w_offset_least(query, key, value, max_offset):
-    return _offsets(query, key, value, max_offset, choose=min)
-
-
 def w_offset_zero(query, key, value, max_offset):
     return _offsets(query, key, value, max_offset) - 1
 
 
-def w_offset_not_the_last(query, key, value, max_offset):
-    return offset_argmax(query, key, value, max(1, max_offset - 1))
-
-
-def w_offset_far_end(query, key, value, max_offset):
-    return max_offset + 1 - _offsets(query, key, value, max_offset)
-
-
-def w_offset_further(query, key, value, max_offset):
-    return _offsets(query, key, value, max_offset, lambda back, offset: back >= offset)
-
-
-def w_offset_nearer(query, key, value, max_offset):
-    return _offsets(
-        query, key, value, max_offset, lambda back, offset: (back > 0) & (back <= offset)
-    )
-
-
-def w_offset_for_good(query, key, value, max_offset):
-    length = len(query)
-    mask = torch.ones(length, length).tril() == 1
-    whole = _attend(query, key, value, mask)
-    damage = []
-    for step in range(1, max_offset + 1):
-        mask.diagonal(-step).fill_(False)
-        damage.append(F.mse_loss(_attend(query, key, value, mask), whole).item())
-    return int(np.argmax(damage)) + 1
-
-
-def w_offset_one_more(query, key, value, max_offset):
-    return _offsets(query, key, value, max_offset) + 1
-
-
-def w_offset_too_far(query, key, value, max_offset):
-    return _offsets(query, key, value, max_offset, lambda back, offset: back == offset + 1)
-
-
-def w_offset_place(query, key, value, max_offset):
-    return _offsets(
-        query,
-        key,
-        value,
-        max_offset,
-        lambda back, offset: (torch.arange(len(back))[None, :] == offset) & (back >= 0),
-    )
-
-
-def w_offset_last(query, key, value, max_offset):
-    return _offsets(
-        query, key, value, max_offset, size=lambda one, other: F.mse_loss(one[-1], other[-1])
-    )
-
-
-def w_offset_signed(query, key, value, max_offset):
-    return _offsets(query, key, value, max_offset, size=lambda one, other: (one - other).mean())
-
-
-def w_offset_signed_size(query, key, value, max_offset):
-    return _offsets(
-        query, key, value, max_offset, size=lambda one, other: (one - other).mean().square()
-    )
-
-
 def w_offset_rest(query, key, value, max_offset):
     return _offsets(query, key, value, max_offset, size=lambda one, other: one.square().sum())
-
-
-def w_offset_future(query, key, value, max_offset):
-    return _offsets(query, key, value, max_offset, see=lambda back: back > -len(back))
-
-
-def w_offset_alone(query, key, value, max_offset):
-    return _offsets(
-        query, key, value, max_offset, lambda back, offset: (back != offset) & (back != 0)
-    )
 
 
 def w_offset_tensor(query, key, value, max_offset):
@@ -1064,68 +576,6 @@ def induction_numpy(letters):
     return torch.from_numpy(found).to(letters)
 
 
-def w_bug_itself(letters):
-    return _layers(letters, ("letters", "letters", "letters"))[0]
-
-
-def w_bug_brings_before(letters):
-    return _layers(letters, ("letters", "before", "before"))[0]
-
-
-def w_bug_asks_before(letters):
-    return _layers(letters, ("before", "letters", "letters"))[0]
-
-
-def w_bug_asks_and_looks_before(letters):
-    return _layers(letters, ("before", "before", "letters"))[0]
-
-
-def w_bug_places(letters):
-    """Layer 1 looks one back once more."""
-    return _layers(_layers(letters)[1])[1]
-
-
-def w_bug_ahead(letters):
-    return _layers(letters, below=-1)[0]
-
-
-def w_bug_two_back(letters):
-    return _layers(letters, below=2)[0]
-
-
-def w_bug_future(letters):
-    return _layers(letters, sees=(True, False))[0]
-
-
-def w_bug_future_twice(letters):
-    return _layers(letters, sees=(False, False))[0]
-
-
-def w_bug_soft(letters):
-    return _layers(letters, second=1.0)[0]
-
-
-def w_bug_soft_first(letters):
-    return _layers(letters, first=1.0)[0]
-
-
-def w_bug_first_layer(letters):
-    return _layers(letters)[1]
-
-
-def w_bug_added(letters):
-    return letters + _layers(letters)[0]
-
-
-def w_bug_added_before(letters):
-    found, before = _layers(letters)
-    return before + found
-
-
-def w_bug_rounded(letters):
-    return torch.round(_layers(letters)[0])
-
-
 def m_bug_sharper(letters):
     return _layers(letters, first=100.0, second=100.0)[0]
 
@@ -1144,15 +594,6 @@ def m_bug_last_row(letters):
 
 def m_bug_reversed(letters):
     return _layers(letters)[0].flip(0)
-
-
-def w_damage_row(query, key, value, mask):
-    whole, found = _attend(query, key, value, mask), []
-    for number in range(key.shape[0]):
-        seen = mask.detach().clone()
-        seen[number, :] = False
-        found.append(F.mse_loss(_attend(query, key, value, seen), whole))
-    return torch.stack(found)
 
 
 CORRECT = {
@@ -1191,138 +632,8 @@ CORRECT = {
 }
 
 WRONG = {
-    FIELD: [
-        ("half-kernels", w_field_halves),
-        ("kernels-added-up", w_field_sum),
-        ("kernels-added-up", w_field_sum_gaps),
-        ("kernels-added-up", w_field_sum_dilated),
-        ("kernels-multiplied", w_field_power),
-        ("kernels-multiplied", w_field_power_gaps),
-        ("own-place-left-out", w_field_zero),
-        ("whole-kernel-a-layer", w_field_whole),
-        ("whole-kernel-a-layer", w_field_whole_flat),
-        ("no-dilation", w_field_no_dilation),
-        ("dilation-doubles", w_field_wavenet),
-        ("dilation-doubles", w_field_wavenet_scaled),
-        ("dilation-doubles", w_field_growing),
-        ("one-side-only", w_field_radius),
-        ("one-side-only", w_field_radius_only),
-        ("dilation-once", w_field_first_dilated),
-        ("dilation-once", w_field_rest_dilated),
-        ("dilation-as-gap", w_field_gap),
-        ("one-layer", w_field_one),
-        ("places-read", w_field_plus_dilation),
-        ("on-a-plane", w_field_square),
-        ("no-int", w_field_float),
-    ],
-    PREVIOUS: [
-        ("looks-ahead", w_previous_ahead),
-        ("looks-ahead", w_previous_even),
-        ("looks-at-itself", w_previous_itself),
-        ("two-back", w_previous_two),
-        ("no-mask", w_previous_no_mask),
-        ("no-mask", w_previous_zero),
-        ("mask-after-softmax", w_previous_late_mask),
-        ("itself-hidden", w_previous_strict),
-        ("itself-hidden", w_previous_strict_zero),
-        ("no-scale", w_previous_no_scale),
-        ("scaled-by-the-length", w_previous_length),
-        ("scaled-by-the-length", w_previous_by_k),
-        ("scaled-twice", w_previous_twice),
-        ("no-sharpness", w_previous_soft),
-        ("softmax-over-queries", w_previous_queries),
-        ("scores-for-weights", w_previous_scores),
-        ("all-weight-on-one", w_previous_hard),
-        ("all-weight-on-one", w_previous_hard_zero),
-    ],
-    LENS: [
-        ("no-norm", w_lens_no_norm),
-        ("no-norm", w_lens_norm_at_the_end),
-        ("norm-stays-in-the-stream", w_lens_fed),
-        ("norm-stays-in-the-stream", w_lens_fed_first),
-        ("start-left-out", w_lens_no_start),
-        ("end-left-out", w_lens_no_end),
-        ("last-only", w_lens_last),
-        ("last-only", w_lens_last_alone),
-        ("each-layer-from-the-start", w_lens_from_start),
-        ("what-a-layer-adds", w_lens_difference),
-        ("what-a-layer-adds", w_lens_logit_difference),
-        ("added-twice", w_lens_twice),
-        ("logits-added-up", w_lens_sum),
-        ("other-way-round", w_lens_reversed),
-        ("other-way-round", w_lens_backwards),
-        ("probabilities", w_lens_probabilities),
-        ("probabilities", w_lens_log),
-        ("ids-for-logits", w_lens_ids),
-        ("states-on-another-axis", w_lens_axis),
-        ("states-on-another-axis", w_lens_joined),
-        ("list-for-a-tensor", w_lens_list),
-        ("last-place-only", w_lens_place),
-        ("returns-in-the-loop", w_lens_return),
-    ],
-    DAMAGE: [
-        ("weight-for-damage", w_damage_weight),
-        ("weight-not-passed-on", w_damage_not_passed),
-        ("weight-not-passed-on", w_damage_zero_weight),
-        ("score-of-zero", w_damage_zero_key),
-        ("all-but-the-key", w_damage_alone),
-        ("hidden-for-good", w_damage_for_good),
-        ("mask-forgotten", w_damage_no_mask),
-        ("mask-forgotten", w_damage_no_mask_at_all),
-        ("one-query-only", w_damage_last_query),
-        ("query-for-key", w_damage_row),
-        ("one-query-only", w_damage_hidden_from_one),
-        ("sum-for-mean", w_damage_sum),
-        ("sum-for-mean", w_damage_sum_features),
-        ("averaged-before-squared", w_damage_signed),
-        ("averaged-before-squared", w_damage_signed_square),
-        ("not-squared", w_damage_absolute),
-        ("not-squared", w_damage_root),
-        ("only-what-is-left", w_damage_rest),
-        ("share-of-all", w_damage_relative),
-        ("share-of-all", w_damage_shares),
-        ("weights-compared", w_damage_of_weights),
-        ("no-scale", w_damage_no_scale),
-        ("scaled-by-the-keys", w_damage_by_keys),
-    ],
     OFFSET: [
-        ("largest-weight", w_offset_weight),
-        ("largest-weight", w_offset_mean_weight),
-        ("least-damage", w_offset_least),
-        ("counted-from-zero", w_offset_zero),
-        ("largest-not-tried", w_offset_not_the_last),
-        ("counted-from-the-far-end", w_offset_far_end),
-        ("all-further-back", w_offset_further),
-        ("all-nearer", w_offset_nearer),
-        ("all-nearer", w_offset_for_good),
-        ("one-too-far", w_offset_one_more),
-        ("one-too-far", w_offset_too_far),
-        ("key-by-its-place", w_offset_place),
-        ("last-query-only", w_offset_last),
-        ("averaged-before-squared", w_offset_signed),
-        ("averaged-before-squared", w_offset_signed_size),
         ("only-what-is-left", w_offset_rest),
-        ("future-seen", w_offset_future),
-        ("only-this-offset", w_offset_alone),
-        ("tensor-for-a-number", w_offset_tensor),
-    ],
-    BUG: [
-        ("bug-is-in", bug_as_given),
-        ("finds-itself", w_bug_itself),
-        ("brings-the-letter-before", w_bug_brings_before),
-        ("asks-with-the-letter-before", w_bug_asks_before),
-        ("asks-with-the-letter-before", w_bug_asks_and_looks_before),
-        ("looks-for-places", w_bug_places),
-        ("looks-ahead", w_bug_ahead),
-        ("two-back", w_bug_two_back),
-        ("future-seen", w_bug_future),
-        ("future-seen", w_bug_future_twice),
-        ("not-sharp", w_bug_soft),
-        ("not-sharp", w_bug_soft_first),
-        ("first-layer-only", w_bug_first_layer),
-        ("letter-added", w_bug_added),
-        ("letter-added", w_bug_added_before),
-        ("chosen", w_bug_rounded),
     ],
 }
 
