@@ -18,14 +18,9 @@ for slug in SLUGS:
 
 
 TASKS = sorted({entry.task for entry in unlisted.BANK})
-# A third of them at each run, all of them once a week.
-EVERY = [
-    pytest.param(task, marks=[pytest.mark.weekly] if place % 3 else [])
-    for place, task in enumerate(TASKS)
-]
 
 
-@pytest.mark.parametrize("task", EVERY)
+@pytest.mark.parametrize("task", TASKS)
 def test_no_wrong_answer_is_accepted(task):
     exam = make_exam(task, 0)
     accepted = [
