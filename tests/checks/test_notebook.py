@@ -87,10 +87,12 @@ def cells():
 
 
 def texts(cell):
-    return {
-        output.get("name", output.output_type): output.get("text") or output["data"]["text/plain"]
-        for output in cell.outputs
-    }
+    """Join what a cell gave by kind; a busy kernel sends one printed text in several parts."""
+    found = {}
+    for output in cell.outputs:
+        kind = output.get("name", output.output_type)
+        found[kind] = found.get(kind, "") + (output.get("text") or output["data"]["text/plain"])
+    return found
 
 
 @pytest.mark.weekly
