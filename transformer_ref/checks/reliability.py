@@ -22,8 +22,9 @@ from transformer_ref.checks.engine.verdict import judge
 from transformer_ref.checks.registry import find_task
 from transformer_ref.checks.task import Task
 
-# An answer gets the cases of so many seeds in one process: to make one takes as long as a seed.
-SEEDS_AT_ONCE = 10
+# An answer gets the cases of this many seeds in one process, because making one takes as long as a
+# seed; with more, the questions would pass the limit of `wire_format`.
+SEEDS_AT_ONCE = 2
 SECONDS = 60.0  # for all of them
 
 
