@@ -360,7 +360,7 @@ def install_torch(python: Path, version: str, index: str) -> None:
     check_disk(python.parent, NEEDED_BYTES_CUDA if brings_cuda else NEEDED_BYTES)
     size = "several GB, with CUDA" if brings_cuda else "CPU or Metal"
     print(f"Installing {requirement} ({size}) ...", flush=True)
-    # Python compiles what it imports; pip would compile all of torch, most of it for nobody.
+    # Python compiles what it imports; pip would compile all of torch, most of it never imported.
     run_pip(python, ["install", "--no-compile", *options, requirement], requirement)
 
 

@@ -131,7 +131,6 @@ def write(scores: Sequence[Score], path: Path) -> None:
     found = {each["module"]: each for each in earlier} | {s.module: asdict(s) for s in scores}
     conditions = {"python": platform.python_version(), "mutmut": version("mutmut")}
     modules = [found[module] for module in MODULES if module in found]
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, {"conditions": conditions, "modules": modules})
 
 
@@ -153,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.keep:
         make_copy(modules)
         mutmut("run", "--max-children", str(options.processes))
-    found = [read_score(module) for module in modules]
+    found = [read_score(module) for module in modules if meta_file(module).exists()]
     for score, survivors in found:
         print(*map(partial(mutmut, "show"), survivors), sep="\n")
         print(f"{score.module}: {score.noticed} of {score.mutants} noticed")

@@ -20,14 +20,14 @@ os.register_at_fork(after_in_child=lambda: sys.settrace(None))
 
 @pytest.fixture(autouse=True)
 def _in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run answers to an assignment's tasks here; what isolates them has tests of its own."""
+    """Run answers to an assignment's tasks here; test_hostile.py and others test isolation."""
     if request.path.stem.removeprefix("test_") in SLUGS:
         monkeypatch.setattr(checks, "run_answer", run_here)
 
 
 @pytest.fixture
 def own_process(_in_this_process: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let answers run in a process of their own, as a student's do."""
+    """Run each answer in a separate process, as for a student."""
     monkeypatch.setattr(checks, "run_answer", run_answer)
 
 

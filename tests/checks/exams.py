@@ -72,7 +72,7 @@ def run_here(
 ) -> tuple[list[Outcome], str]:
     """Run an answer in this process; cases and outcomes are encoded as for another one.
 
-    It stands in for `run_answer`, whose copy of the process takes longer than most answers.
+    It replaces `run_answer`, because copying the process takes longer than most answers.
     """
     questions = [Case(**wire_format.decode(wire_format.encode(vars(case)))) for case in cases]
     with warnings.catch_warnings(action="ignore"):

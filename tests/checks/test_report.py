@@ -52,7 +52,7 @@ def found(request, task, material):
     chosen = {"CORRECT": right, **wrong}
     kinds = {kind: {task: answers} for kind, answers in chosen.items()}
     with pytest.MonkeyPatch.context() as patch:
-        if sampled:  # weekly each answer has a process of its own, which takes twice as long
+        if sampled:  # weekly, each answer runs in a separate process, which takes longer
             patch.setattr(checks, "run_answer", run_here)
         return report.measure_task(task, SimpleNamespace(**kinds), SEEDS)
 
