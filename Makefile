@@ -113,10 +113,10 @@ capstone: $(READY) ## train the baselines and ablations of the capstone for an h
 	@$(RUN) -m transformer_ref.experiments.capstone.ablations $(ARGS)
 
 grade: $(READY) ## grade a class in sandboxes, on all cores (ASSIGNMENT=attention ARGS=--help)
-	@$(RUN) -m transformer_ref.checks.classroom $(ASSIGNMENT) $(ARGS)
+	@$(RUN) -m transformer_checks.classroom $(ASSIGNMENT) $(ARGS)
 
 grader-report: $(READY) ## print how often the checks are wrong, task by task
-	@$(RUN) -m transformer_ref.checks.report $(ARGS)
+	@$(RUN) -m benchmarks.grader_report $(ARGS)
 
 mutation: $(READY) ## break the package in many small ways and see which the tests notice
 	@$(RUN) -m tools.mutation $(ARGS)

@@ -8,9 +8,7 @@ The guide for instructors in the book shows the commands in their order.
 import atexit
 import csv
 import glob
-import importlib.util
 import os
-import runpy
 import shutil
 import tempfile
 from pathlib import Path
@@ -20,11 +18,8 @@ from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbgrader import preprocessors
 from nbgrader.apps.dbapp import DbGenericImportApp, DbStudentImportApp
 
-# What the course's own command uses, too.
-# It is read by path: to import the package would load torch into every command of nbgrader.
-checks = Path(importlib.util.find_spec("transformer_ref").origin).parent / "checks"
-limits = runpy.run_path(str(checks / "engine" / "limits.py"))
-read_roster = runpy.run_path(str(checks / "classroom" / "roster.py"))["read_roster"]
+from transformer_checks import limits
+from transformer_checks.classroom.roster import read_roster
 
 root = Path(__file__).resolve().parent
 if glob.escape(str(root)) != str(root):
@@ -40,8 +35,8 @@ c = get_config()  # nbgrader puts this name here when it reads the file
 def seconds_for(cell: Any) -> float:
     """Return how long a cell may take: one with a check longer than one without."""
     if cell.metadata.get("nbgrader", {}).get("grade"):
-        return limits["check_cell_seconds"](limits["time_limit"]())
-    return limits["FREE_CELL_SECONDS"]
+        return limits.check_cell_seconds(limits.time_limit())
+    return limits.FREE_CELL_SECONDS
 
 
 # solutions/attention/attention.ipynb makes exercises/attention/attention.ipynb.
@@ -70,7 +65,7 @@ c.ClearSolutions.code_stub = {
 
 # Submissions are rebuilt from the release when they are read, as `make grade` does it: there is
 # nothing left to sanitize.
-HERE = "transformer_ref.checks.for_nbgrader"
+HERE = "transformer_checks.classroom.for_nbgrader"
 c.Autograde.exporter_class = f"{HERE}.SubmissionExporter"
 c.Autograde.sanitize_preprocessors = []
 # The rest of the list is nbgrader's own.

@@ -15,15 +15,15 @@ from typing import Any
 
 from benchmarks.rows import Asked, Row, Setting, measured, not_measured
 from benchmarks.timing import compare
-from transformer_ref.checks.authoring.changes import Change, ChangeError, changed_source
-from transformer_ref.checks.registry import all_tasks
+from transformer_checks.judging.changes import Change, ChangeError, changed_source
+from transformer_checks.registry import all_tasks
 
 ROOT = Path(__file__).resolve().parent.parent
 SLUG = "attention"
 WHAT, AGAINST = "make grade in sandboxes", "nbgrader autograde, without one"
 WANTED = Asked(">=", 4.0)
 
-OURS = ("-m", "transformer_ref.checks.classroom", SLUG)
+OURS = ("-m", "transformer_checks.classroom", SLUG)
 # What nbgrader does where nothing is said: it executes the notebook with its checks in a kernel.
 STEPS = ("Execute", "IgnorePattern", "LimitOutput", "SaveAutoGrades", "AssignLatePenalties")
 THEIRS = (
@@ -132,7 +132,7 @@ def for_more_students(
 
 def why_not() -> str:
     """Say why no class can be graded here, or ""."""
-    from transformer_ref.checks.classroom.sandbox import SandboxError, find_sandbox
+    from transformer_checks.classroom.sandbox import SandboxError, find_sandbox
 
     if find_spec("nbgrader") is None:
         return "nbgrader is not installed"

@@ -9,9 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # A change in one of these means that every chapter has to be executed again: in the package with
-# its experiments and its drawing code, or in the lock. The checks run in exercises alone.
+# its experiments and its drawing code, or in the lock.
 EXECUTION_INPUTS = ("transformer_ref", "requirements.lock")
-NOT_IN_CHAPTERS = ("transformer_ref/checks",)
 
 # A change in one of these means that the site has to be built again.
 SITE_INPUTS = (
@@ -63,22 +62,18 @@ def input_files(names: Iterable[str], root: Path = ROOT) -> list[Path]:
     )
 
 
-def digest(names: Iterable[str], root: Path = ROOT, without: Iterable[str] = ()) -> str:
+def digest(names: Iterable[str], root: Path = ROOT) -> str:
     """Hash the names and the contents of the files that `names` hold.
 
     Args:
         names: paths relative to `root`.
         root: the root of the repository.
-        without: paths relative to `root`; what they hold does not count.
 
     Returns:
         A SHA-256 in hexadecimal; it depends on nothing but names and bytes.
     """
     total = hashlib.sha256()
-    left_out = set(input_files(without, root))
     for path in input_files(names, root):
-        if path in left_out:
-            continue
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         total.update(f"{path.relative_to(root).as_posix()}\0{content}\n".encode())
     return total.hexdigest()
@@ -94,5 +89,5 @@ def execution_cache(build: Path, root: Path = ROOT) -> Path:
         build: the folder.
         root: the root of the repository.
     """
-    key = digest(EXECUTION_INPUTS, root, without=NOT_IN_CHAPTERS)[:16]
+    key = digest(EXECUTION_INPUTS, root)[:16]
     return build / ".jupyter_cache" / key

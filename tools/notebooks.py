@@ -15,7 +15,6 @@ import argparse
 import json
 import os
 import re
-import runpy
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +27,7 @@ import nbformat
 import yaml
 from nbformat import NotebookNode
 
+from transformer_checks.limits import NOTEBOOK_CELL_SECONDS
 from transformer_ref.files import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,9 +40,7 @@ EXECUTION_ENVIRONMENT = {
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     "PYTHONHASHSEED": "0",
 }
-# The limits stand with the checks. They are read by path, as to import the package loads torch.
-LIMITS = runpy.run_path(str(ROOT / "transformer_ref" / "checks" / "engine" / "limits.py"))
-CELL_TIMEOUT = int(LIMITS["NOTEBOOK_CELL_SECONDS"])
+CELL_TIMEOUT = int(NOTEBOOK_CELL_SECONDS)
 
 NOTEBOOK_METADATA = {
     "kernelspec": {

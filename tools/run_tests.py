@@ -85,7 +85,7 @@ SPREAD = (*ON_ALL_CORES, "--dist=worksteal")
 # One process per core: with several threads each, they would only get in each other's way.
 ONE_THREAD = {"MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 # By its folder: asked for by name, the package would be imported, and torch cannot be so twice.
-LINES_OF_CHECKS = ("--cov=transformer_ref/checks", "--cov-config=tests/checks/coverage.toml")
+LINES_OF_CHECKS = ("--cov=transformer_checks", "--cov-config=tests/checks/coverage.toml")
 NBVAL = (
     "--nbval",
     "--nbval-current-env",

@@ -18,7 +18,7 @@ NAMESPACES = (
 
 TRY_IT = (
     "import sys\n"
-    "from transformer_ref.checks.classroom.sandbox import SandboxError, find_sandbox\n"
+    "from transformer_checks.classroom.sandbox import SandboxError, find_sandbox\n"
     "try:\n    find_sandbox()\n"
     "except SandboxError as error:\n    sys.exit(str(error))"
 )

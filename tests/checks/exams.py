@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tools.draw_sample import is_drawn
-from transformer_ref.checks.engine import wire_format
-from transformer_ref.checks.engine.asking import run_case, run_cases
-from transformer_ref.checks.engine.diagnosis import find_misconception
-from transformer_ref.checks.engine.exam import Exam, make_exam
-from transformer_ref.checks.engine.faults import find_fault
-from transformer_ref.checks.task import Case, Misconception, Outcome, Task
+from transformer_checks.judging.diagnosis import find_misconception
+from transformer_checks.judging.exam import Exam, make_exam
+from transformer_checks.judging.faults import find_fault
+from transformer_checks.running import wire_format
+from transformer_checks.running.asking import run_case, run_cases
+from transformer_checks.task import Case, Misconception, Outcome, Task
 
 
 def in_sample(key: str) -> bool:

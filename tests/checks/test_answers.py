@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from transformer_ref.checks.authoring.changes import (
+from transformer_checks.assignments.attention.answers import attention_scores
+from transformer_checks.judging.changes import (
     Change,
     ChangeError,
     change,
     changed,
     changed_source,
 )
-from transformer_ref.checks.registry import all_tasks, find_task
-from transformer_ref.checks.task import Misconception, Task
-from transformer_ref.checks.tasks.attention.answers import attention_scores
+from transformer_checks.registry import all_tasks, find_task
+from transformer_checks.task import Misconception, Task
 
 SOLUTIONS = Path(__file__).parent.parent.parent / "solutions"
 TASKS = list(all_tasks().values())

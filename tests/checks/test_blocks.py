@@ -8,15 +8,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tests.checks.material import blocks as material
 from tests.notebooks.assignments import Shell, cells_before_the_tasks, read
+from transformer_checks import blocks as reference
+from transformer_checks import grade
+from transformer_checks.assignments.blocks import cases as makers
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.registry import all_tasks
+from transformer_checks.running.asking import call
 from transformer_ref import layers as package
 from transformer_ref.attention import MultiHeadAttention
-from transformer_ref.checks import blocks as reference
-from transformer_ref.checks import grade, report
-from transformer_ref.checks.engine.asking import call
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.registry import all_tasks
-from transformer_ref.checks.tasks.blocks import cases as makers
 from transformer_ref.model import Transformer, TransformerConfig
 
 NORM = "blocks.layer_norm"
@@ -364,7 +365,7 @@ def test_a_layer_that_knows_one_kind_of_norm_has_the_points_for_it():
     ("key", "answer", "word"), [(BUG, "bug_as_given", "axes"), (SECOND, "block_as_given", "memory")]
 )
 def test_the_first_lines_do_not_give_the_bug_away(key, answer, word):
-    message = grade(key, getattr(report.load_material("blocks"), answer)).message
+    message = grade(key, getattr(material, answer)).message
     assert message.startswith(f"{key}: 0 of ")
     assert "Likely mistake: the bug is still in it." in message
     assert word not in message.split("First failing case")[0]

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from transformer_ref.checks import capstone
-from transformer_ref.checks.capstone import (
+from transformer_checks import capstone
+from transformer_checks.capstone import (
     STEPS,
     Answer,
     Score,
@@ -32,13 +32,13 @@ from transformer_ref.checks.capstone import (
     should_train,
     write_ablation,
 )
-from transformer_ref.checks.capstone.class_table import says_what_ships_says
-from transformer_ref.checks.capstone.predictions import (
+from transformer_checks.capstone.class_table import says_what_ships_says
+from transformer_checks.capstone.predictions import (
     read_gold,
     read_predictions,
     write_predictions,
 )
-from transformer_ref.checks.capstone.reading import HandedInError
+from transformer_checks.capstone.reading import HandedInError
 from transformer_ref.data import PHONEMES, load_cmudict
 from transformer_ref.g2p import load_g2p
 from transformer_ref.metrics import phoneme_error_rate, word_error_rate
@@ -609,7 +609,7 @@ def test_only_wrong_options_are_errors_of_the_command(
 
 @pytest.mark.weekly
 def test_the_command_runs_as_the_guide_has_it(submitted: Path, gold_file: Path) -> None:
-    command = [sys.executable, "-m", "transformer_ref.checks.capstone"]
+    command = [sys.executable, "-m", "transformer_checks.capstone"]
     done = subprocess.run(
         [*command, str(submitted), "--gold", str(gold_file)],
         capture_output=True,

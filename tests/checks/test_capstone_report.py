@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from transformer_ref.checks.capstone import check_ablation, write_ablation
-from transformer_ref.checks.capstone.ablation import (
+from transformer_checks.capstone import check_ablation, write_ablation
+from transformer_checks.capstone.ablation import (
     CRITERIA,
     EXAMPLE,
     REPORT_FILE,
@@ -27,7 +27,7 @@ from transformer_ref.checks.capstone.ablation import (
     read_ablation,
     two_standard_errors,
 )
-from transformer_ref.checks.capstone.reading import HandedInError
+from transformer_checks.capstone.reading import HandedInError
 from transformer_ref.experiments.capstone.comparison import spread
 from transformer_ref.experiments.results import load_results
 

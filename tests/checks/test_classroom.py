@@ -20,13 +20,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from transformer_ref.checks.classroom import judge, sandbox
-from transformer_ref.checks.classroom.course import open_pool
-from transformer_ref.checks.classroom.judge import Cell, Graded, grade_notebook
-from transformer_ref.checks.classroom.processes import WarmProcess
-from transformer_ref.checks.classroom.results import key_of, make_result_of
-from transformer_ref.checks.classroom.sandbox import NoSandbox, SandboxError, find_sandbox
-from transformer_ref.checks.classroom.submission import files_beside
+from transformer_checks.classroom import judge, sandbox
+from transformer_checks.classroom.course import open_pool
+from transformer_checks.classroom.judge import Cell, Graded, grade_notebook
+from transformer_checks.classroom.processes import WarmProcess
+from transformer_checks.classroom.results import key_of, make_result_of
+from transformer_checks.classroom.sandbox import NoSandbox, SandboxError, find_sandbox
+from transformer_checks.classroom.submission import files_beside
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -35,7 +35,7 @@ WRONG = "import torch\n\n\ndef split_heads(x, num_heads):\n    return torch.zero
 # What the released notebooks say at these places.
 CHECKS = [
     Cell(
-        "from transformer_ref.checks import check as _course_check\n\n"
+        "from transformer_checks import check as _course_check\n\n"
         f'_course_check("attention.{name}", globals().get("{name}"), points=1)',
         graded=True,
     )
@@ -85,13 +85,13 @@ def test_a_check_asks_what_stands_under_the_name_by_then(tmp_path: Path) -> None
 TRICKS = {
     "a check of one's own": "check = _course_check = lambda *_, **__: 1.0",
     "checks that were changed": (
-        "import transformer_ref.checks\n"
-        "transformer_ref.checks.check = transformer_ref.checks.grade = lambda *_, **__: 1.0"
+        "import transformer_checks\n"
+        "transformer_checks.check = transformer_checks.grade = lambda *_, **__: 1.0"
     ),
     "comparisons that were changed": (
         "import torch, numpy\n"
         "torch.allclose = torch.equal = numpy.allclose = lambda *_, **__: True\n"
-        "from transformer_ref.checks.engine import comparing, verdict, faults\n"
+        "from transformer_checks.engine import comparing, verdict, faults\n"
         "for module in (comparing, verdict, faults):\n"
         "    for name in list(vars(module)):\n"
         "        if callable(getattr(module, name)):\n"
@@ -219,7 +219,7 @@ def test_no_file_of_the_course_is_seen_and_none_is_left(
 ) -> None:
     monkeypatch.setenv("CLASS_TOKEN", "a secret")
     (tmp_path / "gradebook.db").write_text("points")
-    root = sandbox.PACKAGE.parent
+    root = sandbox.PACKAGES[0].parent
     source = f"""
 import os
 from pathlib import Path
@@ -227,7 +227,7 @@ for place in [{str(tmp_path)!r}, {str(root / "solutions")!r}, {str(root / ".git"
               "/root/.ssh", "/var", "/home"]:
     print(place, os.path.exists(place))
 print("secrets", [name for name in os.environ if "TOKEN" in name])
-for place in [{str(sandbox.PACKAGE)!r}, "/usr", "/etc", "../..", "/"]:
+for place in [{str(sandbox.PACKAGES[0])!r}, "/usr", "/etc", "../..", "/"]:
     try:
         Path(place, "written.txt").write_text("by a student")
         print("wrote into", place)
@@ -240,7 +240,7 @@ print("others", [name for name in os.listdir("/proc") if name.isdigit() and int(
     assert "secrets []" in printed, graded.cells[1]
     assert "True" not in printed
     assert "others []" in printed
-    assert not [*tmp_path.glob("written.txt"), *sandbox.PACKAGE.glob("written.txt")]
+    assert not [*tmp_path.glob("written.txt"), *sandbox.PACKAGES[0].glob("written.txt")]
     assert not Path("/written.txt").exists()
 
 
@@ -355,7 +355,7 @@ def test_a_long_name_of_an_error_takes_no_time_to_judge(tmp_path: Path) -> None:
 # Replaces what is sent for each case.
 SENDING = """
 import json
-from transformer_ref.checks.engine import isolation, wire_format
+from transformer_checks.running import isolation, wire_format
 plain = wire_format.encode
 
 def encode(value):
@@ -381,15 +381,15 @@ def test_more_results_than_cases_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sending = """
-from transformer_ref.checks.engine import isolation
-plain = isolation._limited
+from transformer_checks.running import working
+plain = working._limited
 
 def repeated(*arguments):
     for outcome in plain(*arguments):
         for _ in range(1_000):
             yield outcome
 
-isolation._limited = repeated
+working._limited = repeated
 """
     read: list[int] = []
     plain = judge.read_frame
@@ -520,19 +520,20 @@ def test_a_sandbox_that_dies_at_the_start_says_what_it_wrote(tmp_path: Path) -> 
 def test_the_checkout_that_grades_is_the_one_in_the_sandbox(kind: str, tmp_path: Path) -> None:
     """One environment serves two checkouts; the other one is installed."""
     checkout = tmp_path / "second course"
-    package = checkout / "transformer_ref"
-    shutil.copytree(sandbox.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for package in sandbox.PACKAGES:
+        unneeded = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(package, checkout / package.name, ignore=unneeded)
     source = "import transformer_ref; print(transformer_ref.__file__)"
     code = f"""
 from pathlib import Path
-from transformer_ref.checks.classroom import judge, sandbox
+from transformer_checks.classroom import judge, sandbox
 cell = judge.Cell({source!r})
 print(judge.grade_notebook([cell], Path("."), sandbox.{kind}()).cells[0].printed)
 """
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=checkout, capture_output=True, text=True, check=False
     )
-    assert done.stdout.strip() == str(package / "__init__.py"), done.stderr
+    assert done.stdout.strip() == str(checkout / "transformer_ref" / "__init__.py"), done.stderr
 
 
 def test_there_is_no_network(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import time
 import pytest
 import torch
 
-from transformer_ref.checks import grade
-from transformer_ref.checks.engine import child_process, isolation
-from transformer_ref.checks.engine.clean_process import Worker, WorkerError
+from transformer_checks import grade
+from transformer_checks.running import child_process, isolation
+from transformer_checks.running.clean_process import Worker, WorkerError
 
 SCORES = "attention.attention_scores"
 FACTOR = torch.tensor(0.5)
@@ -113,7 +113,7 @@ def test_what_cannot_be_sent_is_told():
 
 def test_a_worker_that_does_not_answer_is_an_error(monkeypatch):
     worker = Worker()
-    monkeypatch.setattr("transformer_ref.checks.engine.clean_process._MAIN", "raise SystemExit")
+    monkeypatch.setattr("transformer_checks.running.clean_process._MAIN", "raise SystemExit")
     with pytest.raises(WorkerError, match="does not answer"):
         worker.run(SCORES, right, b"", 1.0)
     assert worker._process is None

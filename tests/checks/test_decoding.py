@@ -9,15 +9,16 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.checks.material import decoding as material
+from transformer_checks import decoding as reference
+from transformer_checks import grade
+from transformer_checks.assignments.decoding import cases
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.judging.faults import find_fault
+from transformer_checks.running.asking import run_case
+from transformer_checks.running.comparing import array_difference
+from transformer_checks.task import Case, Outcome
 from transformer_ref import decoding as package
-from transformer_ref.checks import decoding as reference
-from transformer_ref.checks import grade, report
-from transformer_ref.checks.engine.asking import run_case
-from transformer_ref.checks.engine.comparing import array_difference
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.engine.faults import find_fault
-from transformer_ref.checks.task import Case, Outcome
-from transformer_ref.checks.tasks.decoding import cases
 from transformer_ref.metrics import corpus_bleu
 
 GREEDY = "decoding.greedy_decode"
@@ -29,8 +30,6 @@ ANOTHER = "decoding.find_another_bug"
 BLAME = "decoding.search_or_model"
 PRECISION = "decoding.clipped_precision"
 ALL = (GREEDY, FILTER, BEAM, CACHED, BUG, ANOTHER, BLAME, PRECISION)
-
-material = report.load_material("decoding")
 
 # Answers that are right, and not the reference's, which may not be called.
 ANSWERS = {

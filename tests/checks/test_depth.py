@@ -7,12 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_ref.checks import depth as reference
-from transformer_ref.checks import grade, report
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.engine.faults import find_fault
-from transformer_ref.checks.task import Outcome
-from transformer_ref.checks.tasks.depth import cases
+from tests.checks.material import depth as material
+from transformer_checks import depth as reference
+from transformer_checks import grade
+from transformer_checks.assignments.depth import cases
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.judging.faults import find_fault
+from transformer_checks.task import Outcome
 from transformer_ref.experiments import depth as experiment
 
 FIELD = "depth.cnn_receptive_field"
@@ -21,8 +22,6 @@ LENS = "depth.logit_lens"
 DAMAGE = "depth.damage_by_key"
 OFFSET = "depth.needed_offset"
 BUG = "depth.find_the_bug"
-
-material = report.load_material("depth")
 
 # Answers that are right, and not the reference's, which may not be called.
 ANSWERS = {

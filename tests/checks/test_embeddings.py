@@ -11,13 +11,13 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.checks.exams import faults, run
+from transformer_checks import embeddings as reference
+from transformer_checks import grade
+from transformer_checks.assignments.embeddings.cases import FAINT, known_dead, row_gradients
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.registry import all_tasks
 from transformer_ref import embeddings as package
 from transformer_ref import word2vec
-from transformer_ref.checks import embeddings as reference
-from transformer_ref.checks import grade
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.registry import all_tasks
-from transformer_ref.checks.tasks.embeddings.cases import FAINT, known_dead, row_gradients
 
 ONE_HOT = "embeddings.one_hot"
 EMBED = "embeddings.embed"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.checks.exams import assert_misconceptions_name_themselves, assert_misconceptions_show
-from transformer_ref.checks.registry import all_tasks
+from transformer_checks.registry import all_tasks
 
 pytestmark = pytest.mark.weekly
 

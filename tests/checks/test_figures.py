@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from transformer_ref.checks import report
-from transformer_ref.checks.registry import all_tasks
+from benchmarks import grader_report as report
+from transformer_checks.registry import all_tasks
 
-MATERIAL = Path(__file__).parent / "material"
 SEEDS = (0,)
 MERGE = "attention.merge_heads"
 
@@ -47,13 +45,8 @@ def test_the_figures_tell_names_relations_and_bare_numbers_apart():
 
 def test_a_slug_is_measured_task_by_task(monkeypatch):
     monkeypatch.setattr(report, "measure_task", lambda task, material, seeds: (task, seeds))
-    found = report.measure("attention", SEEDS, MATERIAL)
+    found = report.measure("attention", SEEDS)
     assert found == [(key, SEEDS) for key in all_tasks() if key.startswith("attention.")]
-
-
-def test_a_missing_folder_is_told(tmp_path):
-    with pytest.raises(FileNotFoundError, match="root of the repository"):
-        report.load_material("attention", tmp_path)
 
 
 def test_a_task_is_measured_on_all_its_answers():

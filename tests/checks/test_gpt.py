@@ -10,15 +10,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tests.checks.material import gpt as material
+from transformer_checks import gpt as reference
+from transformer_checks import grade
+from transformer_checks.assignments.gpt import cases
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.judging.faults import find_fault
+from transformer_checks.judging.verdict import judge
+from transformer_checks.running.asking import run_case
+from transformer_checks.task import Outcome
 from transformer_ref import gpt as package
-from transformer_ref.checks import gpt as reference
-from transformer_ref.checks import grade, report
-from transformer_ref.checks.engine.asking import run_case
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.engine.faults import find_fault
-from transformer_ref.checks.engine.verdict import judge
-from transformer_ref.checks.task import Outcome
-from transformer_ref.checks.tasks.gpt import cases
 
 BATCH = "gpt.lm_batch"
 MODEL = "gpt.GPT"
@@ -27,8 +28,6 @@ BUG = "gpt.find_the_bug"
 ANOTHER = "gpt.find_another_bug"
 CONTEXT = "gpt.context_used"
 FUNCTIONS = (BATCH, GENERATE, BUG, ANOTHER, CONTEXT)
-
-material = report.load_material("gpt")
 
 # Answers that are right, and not the reference's, which may not be called.
 ANSWERS = {

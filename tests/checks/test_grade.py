@@ -13,15 +13,15 @@ import torch.nn.functional as F
 from torch.nn.functional import scaled_dot_product_attention as renamed
 
 import transformer_ref.attention as reference
-from transformer_ref.checks import Result, check, contract, grade, tasks
-from transformer_ref.checks.engine import wire_format
-from transformer_ref.checks.engine.asking import run_case
-from transformer_ref.checks.engine.child_process import Ended
-from transformer_ref.checks.engine.exam import Exam, make_exam
-from transformer_ref.checks.engine.isolation import AnswerElsewhere
-from transformer_ref.checks.engine.verdict import judge
-from transformer_ref.checks.registry import find_task
-from transformer_ref.checks.task import Outcome
+from transformer_checks import Result, check, contract, grade, tasks
+from transformer_checks.judging.exam import Exam, make_exam
+from transformer_checks.judging.verdict import judge
+from transformer_checks.registry import find_task
+from transformer_checks.running import wire_format
+from transformer_checks.running.asking import run_case
+from transformer_checks.running.child_process import Ended
+from transformer_checks.running.isolation import AnswerElsewhere
+from transformer_checks.task import Outcome
 
 SCORES = "attention.attention_scores"
 ATTENTION = "attention.scaled_dot_product_attention"

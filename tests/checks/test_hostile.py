@@ -17,13 +17,13 @@ import pytest
 import torch
 
 from tests.timeouts import COMMAND_SECONDS
-from transformer_ref.checks import grade, tasks
-from transformer_ref.checks.engine import child_process
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.engine.isolation import run_answer
-from transformer_ref.checks.engine.limits import TIME_LIMIT_VARIABLE
-from transformer_ref.checks.registry import find_task
-from transformer_ref.checks.task import Case
+from transformer_checks import grade, tasks
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.limits import TIME_LIMIT_VARIABLE
+from transformer_checks.registry import find_task
+from transformer_checks.running import child_process
+from transformer_checks.running.isolation import run_answer
+from transformer_checks.task import Case
 
 SCORES = "attention.attention_scores"
 SPLIT = "attention.split_heads"
@@ -145,7 +145,7 @@ def test_what_a_case_needs_is_loaded_before_the_time_runs():
     """The first tensor on "meta" makes torch load hundreds of modules, a second or more."""
     code = """
 import sys
-from transformer_ref.checks import grade
+from transformer_checks import grade
 def answer(length, device=None):
     import sys, torch
     before = set(sys.modules)
@@ -424,7 +424,7 @@ def test_the_checks_cannot_be_reached_from_the_answer():
     def answer(query, key):
         import numpy
 
-        from transformer_ref.checks.engine import faults, verdict
+        from transformer_checks.judging import faults, verdict
 
         numpy.allclose = torch.allclose = faults.same = lambda *args, **kwargs: True
         faults.find_fault = verdict.find_fault = lambda *args: ""
@@ -591,8 +591,8 @@ def work():
         torch.randn(400, 400) @ torch.randn(400, 400)
 thread = threading.Thread(target=work, daemon=True)
 thread.start()
-from transformer_ref.checks import grade
-from transformer_ref.checks.engine import isolation
+from transformer_checks import grade
+from transformer_checks.running import isolation
 isolation._worker.run = None  # the fork itself must do
 def right(query, key):
     torch.softmax(torch.randn(900, 900) @ torch.randn(900, 900), -1)

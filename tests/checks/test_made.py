@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_ref.checks.authoring import made_arguments
-from transformer_ref.checks.authoring.cases import described
-from transformer_ref.checks.engine import wire_format
-from transformer_ref.checks.engine.asking import run_cases
-from transformer_ref.checks.engine.exam import Exam
-from transformer_ref.checks.engine.verdict import judge
-from transformer_ref.checks.task import Case, FunctionTask, Maker, Misconception, Outcome
+from transformer_checks.assignments import made_arguments
+from transformer_checks.assignments.shared_cases import described
+from transformer_checks.judging.exam import Exam
+from transformer_checks.judging.verdict import judge
+from transformer_checks.running import wire_format
+from transformer_checks.running.asking import run_cases
+from transformer_checks.task import Case, FunctionTask, Maker, Misconception, Outcome
 
 
 class Line(nn.Module):

@@ -9,14 +9,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.checks.material import masking as material
+from transformer_checks import grade
+from transformer_checks import masking as reference
+from transformer_checks.assignments.masking.cases import MODEL, depends
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.judging.faults import find_fault
+from transformer_checks.running.asking import run_case
+from transformer_checks.task import SAID, Case, Outcome
 from transformer_ref import masks as package
-from transformer_ref.checks import grade, report
-from transformer_ref.checks import masking as reference
-from transformer_ref.checks.engine.asking import run_case
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.engine.faults import find_fault
-from transformer_ref.checks.task import SAID, Case, Outcome
-from transformer_ref.checks.tasks.masking.cases import MODEL, depends
 
 PADDING = "masking.padding_mask"
 CAUSAL = "masking.causal_mask"
@@ -100,7 +101,6 @@ def test_the_references_of_the_bug_hunts_are_torchs_attention():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_code_as_found_fails_in_every_case(seed):
-    material = report.load_material("masking")
     for task, answer, key in (
         (BUG, material.bug_as_given, "both-bugs-are-in"),
         (ANOTHER, material.another_as_given, "bug-is-in"),
@@ -314,7 +314,6 @@ def test_a_nan_in_the_gradient_alone_is_found():
 
 
 def test_the_first_lines_do_not_give_the_bugs_away():
-    material = report.load_material("masking")
     for task, answer in ((BUG, material.bug_as_given), (ANOTHER, material.another_as_given)):
         message = grade(task, answer).message
         told = message.split("First failing case")[0]

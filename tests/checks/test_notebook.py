@@ -14,7 +14,7 @@ import torch, math
 torch.set_num_threads(2)
 a = torch.randn(900, 900, requires_grad=True)
 torch.softmax(a @ a, -1).sum().backward()
-from transformer_ref.checks import check
+from transformer_checks import check
 root = math.sqrt
 """,
     """
@@ -62,7 +62,7 @@ check("attention.attention_scores", attention_scores, 2)
 """,
     # Last, as nothing is left of the names that a notebook has.
     """
-from transformer_ref.checks import check as check_of_the_course
+from transformer_checks import check as check_of_the_course
 def nothing(*args, **kwargs):
     raise RuntimeError("a name of the student's was called")
 check = print = float = isinstance = issubclass = len = type = getattr = callable = nothing

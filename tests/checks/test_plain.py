@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_ref.checks.engine import wire_format
-from transformer_ref.checks.engine.comparing import difference, same
+from transformer_checks.running import wire_format
+from transformer_checks.running.comparing import difference, same
 
 EXACT = (0.0, 0.0)
 

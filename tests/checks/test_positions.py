@@ -9,14 +9,15 @@ import pytest
 import torch
 from torch import nn
 
+from tests.checks.material import positions as material
+from transformer_checks import grade
+from transformer_checks import positions as reference
+from transformer_checks.assignments.positions import cases, properties
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.judging.faults import find_fault
+from transformer_checks.running.asking import run_case
+from transformer_checks.task import Case, Outcome
 from transformer_ref import positions as package
-from transformer_ref.checks import grade, report
-from transformer_ref.checks import positions as reference
-from transformer_ref.checks.engine.asking import run_case
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.engine.faults import find_fault
-from transformer_ref.checks.task import Case, Outcome
-from transformer_ref.checks.tasks.positions import cases, properties
 
 FREQUENCIES = "positions.frequencies"
 TABLE = "positions.sinusoidal_encoding"
@@ -278,7 +279,6 @@ def test_a_trained_table_is_worth_part_of_the_points():
 
 
 def test_the_first_line_of_a_mistake_does_not_give_the_bug_away():
-    material = report.load_material("positions")
     message = grade(BUG, material.bug_as_given).message
     assert message.startswith("positions.find_the_bug: 0 of ")
     assert "Likely mistake: the bug is still in it." in message

@@ -8,14 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from transformer_ref.checks import grade
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.relations import errors, find_relation, lists, numbers, shapes, values
-from transformer_ref.checks.relations.arguments import other_questions
-from transformer_ref.checks.relations.evidence import axes_in, in_common, make_pair, sizes_of
-from transformer_ref.checks.relations.finding import STRONG, WEAK
-from transformer_ref.checks.relations.which_cases import find_trait
-from transformer_ref.checks.task import Case, Outcome
+from transformer_checks import grade
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.judging.relations import errors, lists, numbers, shapes, values
+from transformer_checks.judging.relations.arguments import other_questions
+from transformer_checks.judging.relations.evidence import axes_in, in_common, make_pair, sizes_of
+from transformer_checks.judging.relations.finding import STRONG, WEAK, find_relation
+from transformer_checks.judging.relations.which_cases import find_trait
+from transformer_checks.task import Case, Outcome
 
 RNG = np.random.default_rng(0)
 FLOATS = RNG.standard_normal((3, 4, 5))

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 
+from benchmarks import grader_report, reliability
 from tests.checks.exams import in_sample, run_here
+from tests.checks.material import attention
 from tools.draw_sample import is_drawn
-from transformer_ref import checks
-from transformer_ref.checks import grade, reliability, report
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.engine.isolation import run_answer
-from transformer_ref.checks.engine.verdict import judge
-from transformer_ref.checks.registry import all_tasks
+from transformer_checks import grade, grading
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.judging.verdict import judge
+from transformer_checks.registry import all_tasks
+from transformer_checks.running.isolation import run_answer
 
-MATERIAL = Path(__file__).parent / "material"
 SEEDS = (0,)
 # Each `make test` grades every right answer, and of the wrong ones to a task in the sample one in
 # four: to name the first mistake in a task, the judge runs all that are known, which takes longest.
@@ -33,7 +32,7 @@ def task(request):
 
 @pytest.fixture(scope="module")
 def material(task):
-    return report.load_material(task.split(".")[0], MATERIAL)
+    return grader_report.load_material(task.split(".")[0])
 
 
 @pytest.fixture(scope="module", params=[True, pytest.param(False, marks=pytest.mark.weekly)])
@@ -53,8 +52,8 @@ def found(request, task, material):
     kinds = {kind: {task: answers} for kind, answers in chosen.items()}
     with pytest.MonkeyPatch.context() as patch:
         if sampled:  # weekly, each answer runs in a separate process, which takes longer
-            patch.setattr(checks, "run_answer", run_here)
-        return report.measure_task(task, SimpleNamespace(**kinds), SEEDS)
+            patch.setattr(grading, "run_answer", run_here)
+        return grader_report.measure_task(task, SimpleNamespace(**kinds), SEEDS)
 
 
 def test_no_wrong_answer_is_accepted_and_no_right_one_rejected(found):
@@ -72,7 +71,7 @@ def test_a_right_answer_passes_where_two_cases_have_the_same_sizes_by_chance():
     exam = make_exam("attention.split_heads", 1286)
     assert exam.cases[0].name[4:] == exam.cases[1].name[4:]
     assert exam.cases[9].same_as == exam.cases[1].name
-    for answer in report.load_material("attention", MATERIAL).CORRECT[exam.task.key]:
+    for answer in attention.CORRECT[exam.task.key]:
         assert grade(exam.task.key, answer, 1286).score == 1.0
 
 
@@ -93,7 +92,7 @@ def test_right_answers_pass_with_any_seed(task, material):
 def test_flakes_are_counted_with_every_seed():
     """The wrong answer is no material: it stands here for one that is rejected now and then."""
     task = all_tasks()["attention.split_heads"]
-    right = report.load_material("attention", MATERIAL).CORRECT[task.key][0]
+    right = attention.CORRECT[task.key][0]
     wrong = task.wrong(task.misconceptions[0], 0)
     found = reliability.count_flakes(task.key, [right, wrong], range(5))
     assert found.runs == 5

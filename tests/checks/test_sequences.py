@@ -8,12 +8,13 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from transformer_ref.checks import grade, report
-from transformer_ref.checks import sequences as reference
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.engine.faults import find_fault
-from transformer_ref.checks.task import Outcome
-from transformer_ref.checks.tasks.sequences import cases
+from tests.checks.material import sequences as material
+from transformer_checks import grade
+from transformer_checks import sequences as reference
+from transformer_checks.assignments.sequences import cases
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.judging.faults import find_fault
+from transformer_checks.task import Outcome
 from transformer_ref.experiments import sequences as experiment
 
 STEP = "sequences.recurrent_step"
@@ -22,8 +23,6 @@ ADDITIVE = "sequences.additive_attention"
 COST = "sequences.layer_cost"
 SPAN = "sequences.memory_span"
 BUG = "sequences.find_the_bug"
-
-material = report.load_material("sequences")
 
 # Answers that are right, and not the reference's, which may not be called.
 ANSWERS = {

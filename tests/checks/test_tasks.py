@@ -10,15 +10,15 @@ import torch
 import torch.nn.functional as F
 
 from tests.checks.exams import assert_names_itself, in_sample
+from transformer_checks.judging.exam import Exam, make_exam
+from transformer_checks.judging.faults import find_fault
+from transformer_checks.registry import all_tasks
+from transformer_checks.running import wire_format
+from transformer_checks.running.asking import run_case
+from transformer_checks.running.comparing import same
+from transformer_checks.running.forbidden_calls import watch
+from transformer_checks.task import Case, Outcome
 from transformer_ref.attention import MultiHeadAttention
-from transformer_ref.checks.engine import wire_format
-from transformer_ref.checks.engine.asking import run_case
-from transformer_ref.checks.engine.comparing import same
-from transformer_ref.checks.engine.exam import Exam, make_exam
-from transformer_ref.checks.engine.faults import find_fault
-from transformer_ref.checks.engine.forbidden_calls import watch
-from transformer_ref.checks.registry import all_tasks
-from transformer_ref.checks.task import Case, Outcome
 
 # To name one of them the judge runs all of a task, so the sample is one of tasks.
 ENTRIES = [
@@ -151,7 +151,7 @@ def test_cases_on_cuda_are_added_where_there_is_one():
 @pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_answers_are_tried_on_cuda():
-    from transformer_ref.checks import grade
+    from transformer_checks import grade
 
     torch.ones(3, device="cuda", requires_grad=True).sum().backward()
     assert grade("attention.merge_heads", lambda x: x.transpose(1, 2).flatten(2)).score == 1.0

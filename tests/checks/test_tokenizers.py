@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
+from transformer_checks import grade
+from transformer_checks import tokenizers as reference
+from transformer_checks.assignments.tokenizers.cases import RULES, goes_through
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.running import wire_format
+from transformer_checks.task import Outcome
 from transformer_ref import tokenizers as package
-from transformer_ref.checks import grade
-from transformer_ref.checks import tokenizers as reference
-from transformer_ref.checks.engine import wire_format
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.task import Outcome
-from transformer_ref.checks.tasks.tokenizers.cases import RULES, goes_through
 from transformer_ref.vocabulary import Vocabulary
 
 WORDS = "tokenizers.word_tokenize"

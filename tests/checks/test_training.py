@@ -10,20 +10,21 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_ref import training as package
-from transformer_ref.checks import contract, grade, report
-from transformer_ref.checks import training as reference
-from transformer_ref.checks.authoring.made_arguments import OPTIMIZER
-from transformer_ref.checks.engine.asking import run_case
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.engine.faults import find_fault
-from transformer_ref.checks.task import Outcome
-from transformer_ref.checks.tasks.training.cases import (
+from tests.checks.material import training as material
+from transformer_checks import contract, grade
+from transformer_checks import training as reference
+from transformer_checks.assignments.made_arguments import OPTIMIZER
+from transformer_checks.assignments.training.cases import (
     NO_GRADIENT,
     NO_STEP,
     PATCHWORK,
     known_stuck,
 )
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.judging.faults import find_fault
+from transformer_checks.running.asking import run_case
+from transformer_checks.task import Outcome
+from transformer_ref import training as package
 
 SPLIT = "training.split_target"
 LOSS = "training.sequence_loss"
@@ -317,7 +318,6 @@ def test_padding_that_counts_is_told_by_a_case_that_has_more_of_it():
 
 
 def test_the_first_lines_about_the_bugs_do_not_give_them_away():
-    material = report.load_material("training")
     loud = grade(BUG, material.bug_as_given)
     assert (loud.score, loud.misconception) == (0.0, "error-still-there")
     assert "ignore_index" not in loud.message

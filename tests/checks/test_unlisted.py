@@ -8,8 +8,8 @@ import pytest
 
 from tests.checks.exams import faults, run
 from tests.checks.material import unlisted
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.registry import SLUGS
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.registry import SLUGS
 
 pytestmark = pytest.mark.weekly
 

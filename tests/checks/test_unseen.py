@@ -8,9 +8,9 @@ import pytest
 
 from tests.checks.exams import run
 from tests.checks.material import unseen
-from transformer_ref.checks.engine.exam import make_exam
-from transformer_ref.checks.engine.verdict import judge
-from transformer_ref.checks.registry import SLUGS
+from transformer_checks.judging.exam import make_exam
+from transformer_checks.judging.verdict import judge
+from transformer_checks.registry import SLUGS
 
 pytestmark = pytest.mark.weekly
 

@@ -6,19 +6,13 @@ import importlib
 
 import pytest
 
-from transformer_ref import checks
-from transformer_ref.checks.registry import SLUGS
-
-
-def test_the_folder_of_the_tasks_does_not_hide_the_function() -> None:
-    """Both have one name: the folder is imported first, and the function defined after it."""
-    assert importlib.import_module("transformer_ref.checks.tasks.attention.tasks").TASKS
-    assert checks.tasks()[0] == "sequences.recurrent_step"
+import transformer_checks
+from transformer_checks.registry import SLUGS
 
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_notebooks_find_the_answers_of_an_assignment_by_its_slug(slug: str) -> None:
-    answers = importlib.import_module(f"transformer_ref.checks.tasks.{slug}.answers")
-    assert getattr(checks, slug) is answers
+    answers = importlib.import_module(f"transformer_checks.assignments.{slug}.answers")
+    assert getattr(transformer_checks, slug) is answers
     with pytest.raises(AttributeError, match="no attribute 'capston'"):
-        getattr(checks, "capston")  # noqa: B009
+        getattr(transformer_checks, "capston")  # noqa: B009

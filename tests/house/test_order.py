@@ -11,7 +11,7 @@ import nbformat
 import yaml
 
 from tools.inputs import ROOT
-from transformer_ref.checks.registry import SLUGS
+from transformer_checks.registry import SLUGS
 
 CONTENTS = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 INDEX = (ROOT / "book/index.md").read_text(encoding="utf-8")

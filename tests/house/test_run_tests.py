@@ -203,17 +203,17 @@ def test_the_package_and_the_checks_are_each_held_to_a_share_of_their_lines() ->
     daily = {stage.name: stage.commands[0] for stage in REAL_STAGES(everything=False)}
     assert not [word for word in daily["package"] + daily["checks"] if word.startswith("--cov")]
     assert "--cov=transformer_ref" in commands["package"]
-    assert "--cov=transformer_ref/checks" in commands["checks"]
+    assert "--cov=transformer_checks" in commands["checks"]
     (file,) = [word for word in commands["checks"] if word.startswith("--cov-config=")]
     package = coverage.Coverage(config_file="pyproject.toml")
     checks = coverage.Coverage(config_file=file.removeprefix("--cov-config="))
     assert package.get_option("report:fail_under") >= 95
     assert checks.get_option("report:fail_under") >= 95
-    assert package.get_option("run:omit") == ["transformer_ref/checks/*"]
+    assert package.get_option("run:omit") == ["transformer_checks/*"]
     omitted = checks.get_option("run:omit")
     assert omitted == [
-        "transformer_ref/checks/classroom/*",
-        "transformer_ref/checks/for_nbgrader.py",
+        "transformer_checks/classroom/*",
+        "transformer_checks/classroom/for_nbgrader.py",
     ]
 
 

@@ -40,7 +40,7 @@ def hand_in_broken(course: Course, broken: Mapping[str, tuple[dict[str, str], An
 def start(course: Course, *options: str) -> subprocess.Popen[str]:
     """Start the command that grades the class."""
     return subprocess.Popen(
-        [sys.executable, "-m", "transformer_ref.checks.classroom", SLUG, "--jobs=2", *options],
+        [sys.executable, "-m", "transformer_checks.classroom", SLUG, "--jobs=2", *options],
         cwd=course.root,
         env=environment(),
         stdout=subprocess.PIPE,

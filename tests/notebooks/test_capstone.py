@@ -16,9 +16,9 @@ from tests.notebooks.assignments import ROOT, Shell, read
 from tests.notebooks.courses import Course, new_course
 from tests.timeouts import COMMAND_SECONDS
 from tools.notebooks import EXECUTION_ENVIRONMENT
+from transformer_checks.capstone import FILE, POINTS, REPORT_FILE, REPORT_POINTS, STEPS
+from transformer_checks.capstone.ablation import EXAMPLE, as_text
 from transformer_ref.applications.g2p import MODEL_CONFIG, load_g2p, make_examples
-from transformer_ref.checks.capstone import FILE, POINTS, REPORT_FILE, REPORT_POINTS, STEPS
-from transformer_ref.checks.capstone.ablation import EXAMPLE, as_text
 from transformer_ref.data import load_cmudict
 
 SLUG = "capstone"

@@ -229,7 +229,7 @@ def test_a_second_run_executes_nothing(course: Course) -> None:
 def test_another_time_or_due_date_is_another_penalty(course: Course) -> None:
     with (course.root / "nbgrader_config.py").open("a", encoding="utf-8") as settings:
         settings.write(
-            '\nc.AssignLatePenalties.plugin_class = "transformer_ref.checks.for_gradebook'
+            '\nc.AssignLatePenalties.plugin_class = "transformer_checks.classroom.for_gradebook'
             '.PenaltyPerDay"\nc.PenaltyPerDay.share = 0.1\n'
         )
     gradebook = Gradebook(f"sqlite:///{course.root / 'course' / 'gradebook.db'}", "transformer")
@@ -267,7 +267,7 @@ def test_a_resubmission_is_graded_anew(course: Course) -> None:
 
 def test_an_assignment_that_was_not_released_is_named(course: Course) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "transformer_ref.checks.classroom", "attension"],
+        [sys.executable, "-m", "transformer_checks.classroom", "attension"],
         cwd=course.root,
         capture_output=True,
         text=True,

@@ -13,8 +13,8 @@ from tests.notebooks.classes import enrol, hand_in_broken, start
 from tests.notebooks.courses import Course, new_course
 from tests.notebooks.test_class import BROKEN, that_ends_the_process, with_edited_points
 from tests.notebooks.test_round_trip import SLUG, WRONG, half_finished, solved, with_split_cells
-from transformer_ref.checks import grade
-from transformer_ref.checks.engine.exam import make_exam
+from transformer_checks import grade
+from transformer_checks.judging.exam import make_exam
 
 pytestmark = pytest.mark.sandbox
 

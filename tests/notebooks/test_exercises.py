@@ -27,9 +27,8 @@ from tests.notebooks.assignments import (
     tasks,
 )
 from tools import exercises
-from transformer_ref import checks
-from transformer_ref.checks import check, grade, registry
-from transformer_ref.checks.for_nbgrader import FeedbackPage
+from transformer_checks import check, grade, grading, registry
+from transformer_checks.classroom.for_nbgrader import FeedbackPage
 
 HEADER = re.compile(
     r"^\*\*Difficulty (?P<difficulty>[1-5]) of 5\*\* "
@@ -54,7 +53,7 @@ every_task = pytest.mark.parametrize(("slug", "task"), ALL_TASKS)
 @pytest.fixture(autouse=True)
 def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run answers here: a process for each takes longer than most of them."""
-    monkeypatch.setattr(checks, "run_answer", run_here)
+    monkeypatch.setattr(grading, "run_answer", run_here)
 
 
 # --- made from the solutions ---------------------------------------------------------------------
@@ -230,7 +229,7 @@ def test_a_graded_cell_imports_what_it_calls_and_ends_with_it(slug: str) -> None
     for cell in graded:
         imported, call = ast.parse(cell.source).body
         assert isinstance(imported, ast.ImportFrom), cell.id
-        assert str(imported.module).startswith("transformer_ref.checks"), cell.id
+        assert str(imported.module).startswith("transformer_checks"), cell.id
         (name,) = imported.names
         assert isinstance(call, ast.Expr), cell.id
         assert isinstance(call.value, ast.Call), cell.id

@@ -10,7 +10,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from tests.notebooks.courses import environment
-from transformer_ref.checks.for_gradebook import CanvasExport, MoodleExport, PenaltyPerDay
+from transformer_checks.classroom.for_gradebook import CanvasExport, MoodleExport, PenaltyPerDay
 
 # As in the log of nbgrader, where the guide explains it.
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")

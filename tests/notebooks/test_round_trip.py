@@ -15,9 +15,9 @@ from playwright.sync_api import sync_playwright
 from tests.notebooks.assignments import ROOT, Task, prepared_shell, read, tasks
 from tests.notebooks.courses import Course, new_course
 from tools import chromium
-from transformer_ref.checks import Result, grade
-from transformer_ref.checks.classroom.judge import Cell
-from transformer_ref.checks.classroom.seeds import course_secret, with_own_seeds
+from transformer_checks import Result, grade
+from transformer_checks.classroom.judge import Cell
+from transformer_checks.classroom.seeds import course_secret, with_own_seeds
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.weekly]
 
@@ -192,8 +192,8 @@ def without_an_answer() -> NotebookNode:
     notebook = read("exercises", SLUG)
     place = index_of(notebook, "attention-scores-try")
     notebook.cells[place].source = (
-        "import transformer_ref.checks\n"
-        "check = transformer_ref.checks.check = lambda *arguments, **options: None"
+        "import transformer_checks\n"
+        "check = transformer_checks.check = lambda *arguments, **options: None"
     )
     return notebook
 

@@ -15,22 +15,22 @@ from nbgrader.apps.baseapp import NbGrader
 from tests.notebooks.assignments import read
 from tests.notebooks.courses import Course, new_course
 from tests.notebooks.test_round_trip import SLUG, index_of, solved
-from transformer_ref.checks.classroom.alike import find_alike
-from transformer_ref.checks.classroom.course import (
+from transformer_checks.classroom.alike import find_alike
+from transformer_checks.classroom.course import (
     Classroom,
     Row,
     require_usable_ids,
     table,
     table_as_csv,
 )
-from transformer_ref.checks.classroom.sandbox import NoSandbox
-from transformer_ref.checks.classroom.submission import (
+from transformer_checks.classroom.sandbox import NoSandbox
+from transformer_checks.classroom.submission import (
     RELEASED,
     Submission,
     code_cells,
     read_submission,
 )
-from transformer_ref.checks.registry import SLUGS
+from transformer_checks.registry import SLUGS
 
 
 def submitted(folder: Path, timestamp: str | None = None, mark: bytes = b"") -> Submission:

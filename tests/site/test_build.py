@@ -198,7 +198,7 @@ def test_a_hint_of_a_check_lets_no_chapter_run_again(tmp_path: Path) -> None:
     keys = [key_after(name) for name in run_by_chapters]
     assert len(set(keys)) == len(keys)
     for name in (
-        "transformer_ref/checks/tasks/attention/mistakes.py",
+        "transformer_checks/assignments/attention/mistakes.py",
         "transformer_ref/experiments/README.md",
         "book/attention.ipynb",
     ):
@@ -209,7 +209,7 @@ def test_no_chapter_imports_the_checks() -> None:
     for chapter in find([inputs.ROOT / "book"]):
         for cell in nbformat.read(chapter, as_version=4).cells:
             if cell.cell_type == "code":
-                assert "transformer_ref.checks" not in cell.source, f"{chapter}: {cell.id}"
+                assert "transformer_checks" not in cell.source, f"{chapter}: {cell.id}"
 
 
 def test_a_kernel_that_does_not_start_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:

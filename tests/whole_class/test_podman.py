@@ -10,9 +10,9 @@ import pytest
 
 from tests.checks.test_classroom import CHECKS, RIGHT, TRICKS, WRONG, points
 from tests.whole_class.test_sixty import HARM
-from transformer_ref.checks.classroom import judge
-from transformer_ref.checks.classroom.judge import Cell, Graded, grade_notebook
-from transformer_ref.checks.classroom.sandbox import Podman, SandboxError
+from transformer_checks.classroom import judge
+from transformer_checks.classroom.judge import Cell, Graded, grade_notebook
+from transformer_checks.classroom.sandbox import Podman, SandboxError
 
 pytestmark = [pytest.mark.slow, pytest.mark.weekly]
 

@@ -703,7 +703,7 @@ def train_heap(word_counts, num_merges):
 
 
 def train_package_pieces(word_counts, num_merges):
-    from transformer_ref.checks import tokenizers as reference
+    from transformer_checks import tokenizers as reference
 
     words = {tuple(w): c for w, c in word_counts.items()}
     merges = []
@@ -945,7 +945,7 @@ def bug_doubled_spaces(words, pair):
 
 
 def bug_package_piece(words, pair):
-    from transformer_ref.checks import tokenizers as reference
+    from transformer_checks import tokenizers as reference
 
     return {" ".join(reference.merge_pair(tuple(w.split()), pair)): n for w, n in words.items()}
 

@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import pairwise
 
 from tests.checks.material.unlisted import wrong
-from transformer_ref.checks import tokenizers as reference
+from transformer_checks import tokenizers as reference
 
 
 @wrong("tokenizers.merge_pair", "i += 1 after a merge: the second symbol of the pair comes again")

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.checks.material.unseen import wrong
-from transformer_ref.checks import tokenizers as reference
+from transformer_checks import tokenizers as reference
 
 # gpt.lm_batch
 

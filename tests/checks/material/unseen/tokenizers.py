@@ -5,7 +5,7 @@ from collections import Counter
 from itertools import pairwise
 
 from tests.checks.material.unseen import wrong
-from transformer_ref.checks import tokenizers as reference
+from transformer_checks import tokenizers as reference
 
 # tokenizers.train_bpe
 

@@ -1,0 +1,70 @@
+"""Properties of right results in "blocks": each says in words what is wrong with a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from transformer_checks.task import Case
+
+Values = Mapping[str, Any]
+CLOSE = 0.01
+
+
+def _undone(output: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """Take weight and bias of a norm off its result."""
+    undone: np.ndarray = (output.astype(np.float64) - bias) / weight
+    return undone
+
+
+def _place(array: np.ndarray, wrong: np.ndarray) -> tuple[str, float]:
+    """Name the token where something is wrong, and give the number there."""
+    index = tuple(int(each) for each in np.argwhere(wrong)[0])
+    shown = f"`output[{', '.join(map(str, index))}]`" if index else "`output`"
+    return shown, float(array[index])
+
+
+def tokens_are_normed(case: Case, values: Values) -> str | None:
+    """Say so if the features of a token have not the mean 0 and the variance they should."""
+    total = case.arguments["x"].astype(np.float64) + case.arguments.get("change", 0.0)
+    undone = _undone(values["output"], case.arguments["weight"], case.arguments["bias"])
+    means = undone.mean(axis=-1)
+    off = np.abs(means) > CLOSE
+    if off.any():
+        place, mean = _place(means, off)
+        return (
+            f"without weight and bias, the features of each token should have the mean 0; in "
+            f"{place} it is {mean:.4g}"
+        )
+    variance = total.var(axis=-1)
+    right, found = variance / (variance + case.arguments["eps"]), undone.var(axis=-1)
+    off = np.abs(found - right) > CLOSE * right + 1e-6
+    if off.any():
+        place, number = _place(found, off)
+        return (
+            f"without weight and bias, the features of {place} should have the variance "
+            f"{right[off].flat[0]:.4g}, received {number:.4g}"
+        )
+    return None
+
+
+def ends_with(norm: str) -> Any:
+    """Return a property: with post-norm each token comes out of this norm."""
+
+    def said(case: Case, values: Values) -> str | None:
+        if case.settings.get("norm", "post") != "post":
+            return None
+        weight, bias = case.weights[f"{norm}.weight"], case.weights[f"{norm}.bias"]
+        means = _undone(values["output"], weight, bias).mean(axis=-1)
+        off = np.abs(means) > CLOSE
+        if not off.any():
+            return None
+        place, mean = _place(means, off)
+        return (
+            f"in post-norm each token comes out of {norm}, so without its weight and bias the "
+            f"features have the mean 0; in {place} it is {mean:.4g}"
+        )
+
+    return said

@@ -1,0 +1,88 @@
+"""Properties of right results in "decoding": each says in words what is wrong with a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from transformer_checks.task import Case
+
+Values = Mapping[str, Any]
+
+
+def _in_bounds(ids: list[int], given: list[int], eos_id: int, max_len: int) -> str | None:
+    """Say so if ids do not begin as they should, are too many, or go on behind the end."""
+    if ids[: len(given)] != given:
+        return f"the ids should begin with {given}; here they are {ids}"
+    if len(ids) > max_len:
+        return f"max_len = {max_len} counts all entries; here there are {len(ids)}: {ids}"
+    if eos_id in ids[len(given) : -1]:
+        place = ids.index(eos_id, len(given))
+        return f"the end token {eos_id} is at place {place}, and the ids go on behind it: {ids}"
+    return None
+
+
+def begins_and_ends(case: Case, values: Values) -> str | None:
+    """Say so if the ids of one sequence are not laid out as the task asks."""
+    given = case.arguments.get("prompt", [case.arguments.get("bos_id")])
+    return _in_bounds(values["ids"], given, case.arguments["eos_id"], case.arguments["max_len"])
+
+
+def rows_begin_and_end(case: Case, values: Values) -> str | None:
+    """Say so if there are not as many rows as prompts, or one is not laid out as asked."""
+    prompts = case.arguments["prompts"]
+    if len(values["rows"]) != len(prompts):
+        return f"expected {len(prompts)} rows, one for each prompt, received {len(values['rows'])}"
+    for number, (row, prompt) in enumerate(zip(values["rows"], prompts, strict=True)):
+        said = _in_bounds(row, prompt, case.arguments["eos_id"], case.arguments["max_len"])
+        if said:
+            return f"in row {number} {said}"
+    return None
+
+
+def keeps_or_leaves_out(case: Case, values: Values) -> str | None:
+    """Say so if a number is neither the logit that came nor -inf, or if no token is left."""
+    received, given = values["filtered"].astype(np.float64), case.arguments["logits"]
+    kept = np.isclose(received, given, rtol=1e-5, atol=1e-6)
+    if not (kept | (received == -np.inf)).all():
+        place = tuple(int(index) for index in np.argwhere(~kept & (received != -np.inf))[0])
+        return (
+            f"a token that stays keeps its logit, and one that is left out gets -inf; here "
+            f"`filtered{list(place)}` is {received[place]:.4g}, and the logit is "
+            f"{given[place]:.4g}"
+        )
+    if not kept.any(axis=-1).all():
+        return "in a row no token is left; one at least has to stay"
+    return None
+
+
+def oldest_first(case: Case, values: Values) -> str | None:
+    """Say so if the new keys are not those of the cache with the new one behind them."""
+    cache = case.arguments["cache"]
+    for part, new in (("keys", "key"), ("values", "value")):
+        parts = ([cache[part]] if cache else []) + [case.arguments[new]]
+        right = np.concatenate(parts, axis=2)
+        if not np.allclose(values[part], right, atol=1e-6):
+            return (
+                f"the new pair should hold the {part} of the cache, oldest first, and `{new}` "
+                f"behind them; here the {part} are others"
+            )
+    return None
+
+
+VERDICTS = ("right", "search", "model")
+
+
+def gap_and_verdict_agree(case: Case, values: Values) -> str | None:
+    """Say so if the verdict is no verdict, or is another one than its own gap says."""
+    gap, verdict = values["result"]
+    if verdict not in VERDICTS:
+        return f'the verdict is "right", "search" or "model"; here it is {verdict!r}'
+    if case.arguments["said"] in case.arguments["listed"] or verdict == "right":
+        return None
+    if (gap > 0) == (verdict == "model"):
+        above = "above" if gap > 0 else "below"
+        return f'your gap is {gap:.4g}, {above} 0, and your verdict "{verdict}"; the two disagree'
+    return None

@@ -1,0 +1,185 @@
+"""Properties of right results in "gpt": each says in words what is wrong with a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from transformer_checks.task import UNSTEADY, Case
+
+# --- GPT: properties -------------------------------------------------------------------------
+
+Values = Mapping[str, Any]
+
+
+def has_logits(case: Case, values: Values) -> str | None:
+    """Say so if what came back is not a number for each token of the vocabulary at each place."""
+    found = values["found"]
+    expected = (*case.arguments["ids"].shape, case.settings["vocab_size"])
+    if found["shape"] != str(expected):
+        return f"the logits should have the shape (B, T, V) = {expected}, received {found['shape']}"
+    if found["dtype"] != case.dtype:
+        return f"the parameters are {case.dtype}, and the logits {found['dtype']}"
+    if found["device"] != "kept":
+        return "the logits are on another device than the parameters"
+    if found["numbers"].startswith("prob"):
+        return (
+            "all numbers are above 0, and they sum to 1 over the "
+            f"{found['numbers'].split()[-1]}: these are probabilities, and no logits"
+        )
+    if found["numbers"].startswith("none"):
+        return "no logit is below 0: a logit may be any number, so nothing should cut them off"
+    if found["numbers"] != "scores":
+        places = found["numbers"].removeprefix("NaN or infinite at ")
+        return f"there are logits that are NaN or infinite, at the places {places}"
+    return None
+
+
+def sees_the_past(case: Case, values: Values) -> str | None:
+    """Say so if logits depend on later tokens, or do not depend on earlier ones."""
+    rows = values["found"].get("tokens", "").split("|")
+    for place, row in enumerate(rows if rows != [""] else []):
+        later = [token for token in range(place + 1, len(row)) if row[token] == "x"]
+        if later:
+            return (
+                f"the logits at place {place} (of 0 to {len(row) - 1}) change when the token at "
+                f"place {later[0]} is another one, and that one lies in their future"
+            )
+    for place, row in enumerate(rows if rows != [""] else []):
+        if "." in row[: place + 1]:
+            return (
+                f"the logits at place {place} do not change when the token at place "
+                f"{row.index('.')} is another one; they should depend on all tokens up to their own"
+            )
+    return None
+
+
+# Finding: what it should be; otherwise what is said, by the finding, "" for all others.
+SAID: dict[str, tuple[str, dict[str, str]]] = {
+    "again": ("the same", {"": f"in eval mode, {UNSTEADY}"}),
+    "order": (
+        "matters",
+        {
+            "": "with the first two tokens swapped, the logits at the places behind them are the "
+            "same: the model does not know the order of its tokens"
+        },
+    ),
+    "rows": (
+        "apart",
+        {
+            "mixed": "the logits of a row are others when it is alone in its batch: the rows of a "
+            "batch must not touch each other",
+            "": "the logits of a row are others when it stands at another place of the batch: rows "
+            "must not touch each other, nor have positions of their own",
+        },
+    ),
+    "shorter": (
+        "the same",
+        {
+            "": "the logits of the first places are others when the last tokens are cut off: they "
+            "may not depend on how much text follows. Do all positions count from the start?"
+        },
+    ),
+    "slope": (
+        "whole",
+        {
+            "no gradient": "no gradient reaches any parameter: training would learn nothing. Look "
+            "for detach, .data, no_grad, .item() or a new torch.tensor",
+            "": "some way through the model has no gradient, though the logits change along it. "
+            "Look for detach, .data, no_grad, .item() or a new torch.tensor",
+        },
+    ),
+    "heads": (
+        "matter",
+        {"": "with the same parameters, one head and several give the same logits: num_heads is "
+         "not used"},
+    ),
+    "way round": (
+        "yes",
+        {
+            "": "with the matrices of the last layer at 0, the logits do not depend on the tokens "
+            "any more: a residual sum should lead every token round each part of a layer"
+        },
+    ),
+    "itself": (
+        "yes",
+        {
+            "": "in a text of one token, attention makes no difference: each place may see itself, "
+            "and this one has nothing else to see"
+        },
+    ),
+}  # fmt: skip
+
+
+def answers_the_question(case: Case, values: Values) -> str | None:
+    """Say in words what else was found."""
+    for name, (right, said) in SAID.items():
+        found = values["found"].get(name, right)
+        if found != right:
+            return said.get(found, said[""])
+    return None
+
+
+def grows_as_it_should(case: Case, values: Values) -> str | None:
+    """Say so if the number of parameters does not follow num_layers and d_ff."""
+    found = values["found"].get("parameters", "")
+    if "no difference; d_ff" in found:
+        return (
+            "the model has as many parameters with one layer as with three, and the same logits: "
+            "num_layers is not used"
+        )
+    if "not all" in found:
+        return "there are three layers with num_layers=3, but not all of them change the logits"
+    if "shared" in found:
+        return (
+            "the model has not one layer's parameters more for each layer. Every layer has its "
+            "own, and model.parameters() must find them"
+        )
+    if "d_ff: no" in found:
+        return "the model has as many parameters with a larger d_ff: it is not used"
+    if "not so many" in found:
+        return (
+            "d_ff adds parameters in more layers, or fewer, than there should be: num_layers=1 "
+            "means one layer, and 2 means two"
+        )
+    return None
+
+
+# --- properties of the other tasks -----------------------------------------------------------
+
+
+def labels_are_later(case: Case, values: Values) -> str | None:
+    """Say so if the first row of a batch is not the piece that it should be."""
+    ids, block_size = case.arguments["ids"], case.arguments["block_size"]
+    start = int(case.arguments["starts"][0])
+    for name, first in (("inputs", start), ("labels", start + 1)):
+        right = ids[first : first + block_size]
+        if not np.array_equal(values[name][0], right):
+            return (
+                f"the first row of `{name}` should be ids[{first}:{first + block_size}] = "
+                f"{_few(right)}, received {_few(values[name][0])}"
+            )
+    return None
+
+
+def _few(row: np.ndarray) -> str:
+    shown = ", ".join(str(int(each)) for each in row[:6])
+    return f"[{shown}, ...]" if len(row) > 6 else f"[{shown}]"
+
+
+def begins_with_the_prompt(case: Case, values: Values) -> str | None:
+    """Say so if the prompt is not what the result begins with, or a token is none."""
+    given, found = case.arguments["ids"], values["ids"]
+    if not np.array_equal(found[:, : given.shape[1]], given):
+        return "the rows of the result should begin with the prompts; here they do not"
+    return None
+
+
+def counts_tokens_of_the_text(case: Case, values: Values) -> str | None:
+    """Say so if more tokens are used than there are, or fewer than none."""
+    length, used = case.arguments["ids"].shape[1], values["used"]
+    if not 0 <= used <= length:
+        return f"of {length} tokens, 0 to {length} can be used; here it is {used}"
+    return None

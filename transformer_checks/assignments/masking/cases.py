@@ -1,0 +1,541 @@
+"""Makes the cases of the assignment "masking".
+
+Padding stands at the end, in front, in the middle and nowhere, and its id is rarely 0: code that
+is right on the first batch of a tutorial is wrong on another.
+A batch on the device "meta" has shapes and no numbers. It stands in for one on a GPU: what is made
+on the default device cannot meet it.
+Models that are tested for leaks are made by hand: what each output depends on follows from their
+masks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from transformer_checks.assignments.attention.cases import (
+    LEAK,
+    LOWEST,
+    Sizes,
+    draw_sizes,
+    make_mask,
+)
+from transformer_checks.assignments.shared_cases import (
+    asked_again,
+    described,
+    different_sizes,
+    followed,
+    normal,
+    plain_case,
+    with_gradients,
+)
+from transformer_checks.running.asking import describe
+from transformer_checks.task import SAID, Case, Made, Maker
+
+HALF = {"float16": (5e-3, 2e-3), "bfloat16": (3e-2, 1e-2)}
+FULL = {"float32": (2e-5, 2e-5), "float64": (1e-5, 1e-5)}
+
+# Ids with at most so many numbers are shown in the name of their case.
+SHOWN_IDS = 12
+# How far a row of scores is moved up or down, by dtype: exp() of it is too large, or 0.
+FAR = {"float32": 300.0, "float64": 2000.0, "float16": 40.0}
+
+
+# --- cases: ids ------------------------------------------------------------------------------
+
+
+def draw_ids(
+    rng: np.random.Generator, shape: tuple[int, int], pad_id: int, where: str
+) -> np.ndarray:
+    """Draw a padded batch.
+
+    Args:
+        rng: the source.
+        shape: (B, S).
+        pad_id: the id of padding.
+        where: "end", "front", "both", "inside", "none", "empty" (at the end, and one row is
+            padding only).
+
+    Returns:
+        (B, S) int64. Each row has a token at least, but one of "empty"; ids below `pad_id`
+        and, if that is not `pad_id`, the id 0 are among the tokens.
+    """
+    batch, length = shape
+    others = np.setdiff1d(np.arange(pad_id + 9), [pad_id])
+    ids = rng.choice(others, size=shape)
+    counts = rng.permutation(np.arange(batch) % max(1, length - 1)) + 1  # of padding in each row
+    places = np.arange(length)
+    for row, count in enumerate(counts):
+        middle = 1 + int(rng.integers(0, max(1, length - count - 1)))
+        hidden = {
+            "end": places >= length - count,
+            "empty": places >= length - count,
+            "front": places < count,
+            "both": (places < count - count // 2) | (places >= length - count // 2),
+            "inside": (places >= middle) & (places < middle + count) & (places < length - 1),
+            "none": places < 0,
+        }[where]
+        if length > 1:
+            ids[row, np.flatnonzero(~hidden)[0]] = 0 if pad_id else 1
+            ids[row, hidden] = pad_id
+    if where == "empty":
+        ids[rng.integers(batch)] = pad_id
+    return ids.astype(np.int64)
+
+
+def _draw_shape(rng: np.random.Generator, **fixed: int) -> tuple[int, int]:
+    """Draw (B, S), different, with several places to hide."""
+    batch, length = int(rng.integers(2, 5)), int(rng.integers(6, 11))
+    return fixed.get("batch", batch), fixed.get("length", length)
+
+
+def _ids_case(ids: np.ndarray, pad_id: int) -> Case:
+    arguments = {"ids": ids, "pad_id": pad_id}
+    shape, pad = described(arguments)
+    shown = f" = {ids.tolist()}" if ids.size <= SHOWN_IDS else ""
+    return Case(f"{shape}{shown}, {pad}", arguments)
+
+
+def ids_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of padding_mask and target_mask: where padding stands, and what its id is."""
+    high = different_sizes(rng, 2, 8)
+
+    def drawn(where: str, pad_id: int, **fixed: int) -> Case:
+        return _ids_case(draw_ids(rng, _draw_shape(rng, **fixed), pad_id, where), pad_id)
+
+    last = np.where(rng.permutation(3) == 0, high[6], high[5])[:, None].astype(np.int64)
+    cases = [
+        _ids_case(draw_ids(rng, (2, 4), 0, "end"), 0),
+        _ids_case(draw_ids(rng, (2, 3), 1, "end"), 1),
+        *(drawn("end", 0), drawn("end", high[0]), drawn("front", high[1])),
+        *(drawn("both", high[2]), drawn("inside", high[3]), drawn("none", high[4])),
+        *(drawn("empty", 0), drawn("end", 1, batch=1), _ids_case(last, high[6])),
+        drawn("end", high[5], batch=5, length=5),
+        drawn("front", 0, batch=7, length=4),
+    ]
+    asked_again(cases, cases[3])
+    return cases
+
+
+def causal_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of causal_mask: lengths, and the device left out, None, named, and another one."""
+    drawn = different_sizes(rng, 6, 29)
+    cases = [plain_case(length=length) for length in (3, 2, 4, 1, 5, *drawn[:3], 64)]
+    cases += [plain_case(length=drawn[3], device=None), plain_case(length=drawn[4], device="cpu")]
+    cases += [plain_case(length=length, device="meta") for length in (4, drawn[5], drawn[6])]
+    asked_again(cases, cases[5])
+    return cases
+
+
+# --- cases: scores ---------------------------------------------------------------------------
+
+
+def _emptied(rng: np.random.Generator, mask: np.ndarray) -> np.ndarray:
+    """Hide everything from one row of each sequence, or everything in one sequence."""
+    mask = mask.copy()
+    if mask.shape[-2] == 1:
+        mask[rng.integers(mask.shape[0])] = False
+    else:
+        mask[..., rng.integers(mask.shape[-2]), :] = False
+    return mask
+
+
+def _scores_case(
+    rng: np.random.Generator, kind: str, axes: int = 2, dtype: str = "float32", **options: Any
+) -> Case:
+    """Make a case of masked_softmax.
+
+    Args:
+        rng: the source.
+        kind: of the mask, as for ``make_mask`` of the assignment "attention"; "all" hides nothing.
+        axes: leading axes of the scores, 0, 1 or 2.
+        dtype: of the scores; bfloat16 too.
+        options: `sizes`, `layout`, `empty` (rows that may see nothing), `far` (rows of scores that
+            are far from 0, all in one direction).
+
+    Returns:
+        the case.
+    """
+    sizes: Sizes = options.get("sizes") or draw_sizes(rng)
+    mask = make_mask(rng, "target" if kind == "all" else kind, sizes, axes)
+    assert mask is not None
+    mask = mask | (kind == "all")
+    if options.get("empty"):
+        mask = _emptied(rng, mask)
+    shape = (*(sizes.batch, sizes.heads)[:axes], sizes.queries, sizes.keys)
+    scores = 2.0 * normal(rng, shape, "float64")
+    if options.get("far"):
+        scores += FAR[dtype] * (1 - 2 * (np.arange(sizes.queries) % 2))[:, None]
+    stored = "float32" if dtype == "bfloat16" else dtype
+    arguments = {"scores": scores.astype(stored), "mask": mask}
+    layout = options.get("layout", "contiguous")
+    parts = [*described(arguments), dtype, *["not contiguous"] * (layout != "contiguous")]
+    parts += ["rows that may see nothing"] * bool(options.get("empty"))
+    parts += ["scores far from 0"] * bool(options.get("far"))
+    precision = dtype if dtype != stored else ""
+    return Case(", ".join(parts), arguments, layout=layout, precision=precision)
+
+
+def softmax_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of masked_softmax: masks that broadcast, four dtypes, empty rows, far scores."""
+    sizes = draw_sizes(rng)
+    plan: list[tuple[str, int, str, dict[str, Any]]] = [
+        *(("square", 0, "float32", {}), ("square", 1, "float64", {})),
+        *(("padding", 2, "float32", {}), ("causal", 2, "float32", {})),
+        *(("target", 2, "float64", {}), ("all", 2, "float32", {})),
+        ("target", 2, "float32", {"layout": "strided"}),
+        ("target", 2, "float32", {"sizes": replace(sizes, queries=sizes.keys)}),
+        ("heads", 2, "float32", {}),
+        ("target", 2, "float32", {"sizes": replace(sizes, batch=1, heads=1, queries=1)}),
+        *(("padding", 2, "float16", {}), ("square", 1, "bfloat16", {})),
+        *(("square", 0, "float32", {"empty": True}), ("padding", 2, "float32", {"empty": True})),
+        *(("target", 2, "float64", {"empty": True}), ("target", 2, "float16", {"empty": True})),
+        *(("padding", 2, "float16", {"empty": True}), ("square", 1, "bfloat16", {"empty": True})),
+        *(("square", 1, "float32", {"far": True}), ("target", 2, "float16", {"far": True})),
+    ]
+    cases = [_scores_case(rng, kind, axes, dtype, **more) for kind, axes, dtype, more in plan]
+    for number in (2, 7):
+        followed(cases, cases[number], _loud(cases[number]), "hidden scores changed", LEAK)
+    asked_again(cases, cases[4])
+    for kind, dtype, empty in (
+        ("target", "float64", False),
+        ("padding", "float32", True),
+        ("target", "float16", True),
+    ):
+        case = _scores_case(rng, kind, 2, dtype, empty=empty)
+        cases.append(with_gradients(case, rng, case.arguments["scores"].shape))
+    cases += [_two_low_scores(), *(_low_case(rng, dtype) for dtype in (*FULL, *HALF))]
+    return cases
+
+
+def _low_case(rng: np.random.Generator, dtype: str) -> Case:
+    """Make a case of masked_softmax where a row sees one key, whose score is as low as it gets."""
+    sizes = draw_sizes(rng)
+    scores = 2.0 * normal(rng, (sizes.batch, sizes.queries, sizes.keys), "float64")
+    mask = np.arange(sizes.keys) == rng.integers(sizes.keys, size=(*scores.shape[:-1], 1))
+    stored = "float32" if dtype == "bfloat16" else dtype
+    arguments = {"scores": np.where(mask, LOWEST, scores).astype(stored), "mask": mask}
+    parts = [*described(arguments), dtype, f"what may be seen has the score {LOWEST:,.0f}"]
+    return Case(", ".join(parts), arguments, precision=dtype if dtype != stored else "")
+
+
+def _two_low_scores() -> Case:
+    arguments = {
+        "scores": np.array([[-2000.0, -1999.0, 0.0]]),
+        "mask": np.array([[True, True, False]]),
+    }
+    said = "scores [-2000, -1999, 0], mask [True, True, False], float64"
+    return Case(said, arguments)
+
+
+def _loud(case: Case) -> dict[str, Any]:
+    """Make the hidden scores large, so that a share of theirs shows."""
+    scores, mask = case.arguments["scores"], case.arguments["mask"]
+    return {"scores": np.where(mask, scores, 500.0).astype(scores.dtype)}
+
+
+# --- cases: attention ------------------------------------------------------------------------
+
+
+def _sequences(rng: np.random.Generator, sizes: Sizes, dtype: str) -> dict[str, Any]:
+    leading = (sizes.batch, sizes.heads)
+    return {
+        "query": normal(rng, (*leading, sizes.queries, sizes.head_size), dtype),
+        "key": normal(rng, (*leading, sizes.keys, sizes.head_size), dtype),
+        "value": normal(rng, (*leading, sizes.keys, sizes.value_size), dtype),
+    }
+
+
+def _named(arguments: dict[str, Any], dtype: str, layout: str, *more: str) -> str:
+    parts = [*described(arguments), dtype, *["not contiguous"] * (layout != "contiguous"), *more]
+    return ", ".join(parts)
+
+
+def bug_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of causal_attention: a batch with padding, and one on another device.
+
+    The code as found fails in all of them.
+    """
+
+    def drawn(where: str, dtype: str = "float32", **options: Any) -> Case:
+        sizes = draw_sizes(rng, keys=options.get("length", int(rng.integers(6, 10))))
+        sizes = replace(sizes, queries=sizes.keys, batch=options.get("batch", sizes.batch))
+        pad_id = options.get("pad_id", int(rng.integers(0, 7)))
+        layout, device = options.get("layout", "contiguous"), options.get("device", "cpu")
+        ids = draw_ids(rng, (sizes.batch, sizes.keys), pad_id, where)
+        arguments = {**_sequences(rng, sizes, dtype), "ids": ids, "pad_id": pad_id}
+        said = {
+            "none": "no padding",
+            "empty": "padding at the end, and one row has nothing else",
+        }.get(where, f"padding {'at the ' if where == 'end' else ''}{where}")
+        on = [f'on the device "{device}"'] * (device != "cpu")
+        name = _named(arguments, dtype, layout, said, *on)
+        return Case(name, arguments, layout=layout, device=device)
+
+    cases = [
+        *(drawn("end", length=4, pad_id=0), drawn("front"), drawn("end", pad_id=3)),
+        *(drawn("end", "float64"), drawn("front", pad_id=2), drawn("inside", "float64", pad_id=5)),
+        *(drawn("empty"), drawn("both", layout="strided", pad_id=1)),
+        drawn("front", batch=1, pad_id=7),
+        *(drawn("end", device="meta"), drawn("none", device="meta"), drawn("front", device="meta")),
+    ]
+    followed(cases, cases[2], _behind_padding(cases[2]), "keys of padding changed", LEAK)
+    asked_again(cases, cases[3])
+    for where, dtype in (("end", "float32"), ("front", "float64")):
+        case = drawn(where, dtype)
+        cases.append(with_gradients(case, rng, case.arguments["value"].shape))
+    return cases
+
+
+def _behind_padding(case: Case) -> dict[str, Any]:
+    """Give the keys and values of padding another content, and a loud one."""
+    hidden = (case.arguments["ids"] == case.arguments["pad_id"])[:, None, :, None]
+    changed = {}
+    for name, loudness in (("key", -1.5), ("value", 1000.0)):
+        old = case.arguments[name]
+        changed[name] = np.where(hidden, loudness * old, old).astype(old.dtype)
+    return changed
+
+
+def fill_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of masked_attention: float16, or queries that may see nothing.
+
+    The code as found fails in all of them.
+    """
+
+    def drawn(kind: str, dtype: str = "float32", **options: Any) -> Case:
+        sizes = options.get("sizes") or draw_sizes(rng)
+        mask = make_mask(rng, kind, sizes, 2)
+        assert mask is not None
+        empty, layout = options.get("empty", False), options.get("layout", "contiguous")
+        far = options.get("far", 0.0)
+        mask = _emptied(rng, mask) if empty else mask
+        arguments = {**_sequences(rng, sizes, dtype), "mask": mask}
+        if far:
+            # A feature that all keys share moves all scores of a query down.
+            arguments["key"][..., 0] = 20.0 * sizes.head_size**0.5
+            arguments["query"][..., 0] = far / 20.0
+        more = ["queries that may see nothing"] * empty
+        more += [f"scores near {far:,.0f}"] * bool(far)
+        return Case(_named(arguments, dtype, layout, *more), arguments, layout=layout)
+
+    cases = [
+        *(drawn("padding", empty=True), drawn("target", empty=True)),
+        *(drawn("causal", "float64", empty=True), drawn("target", "float64", empty=True)),
+        *(drawn("padding", "float16"), drawn("target", "float16"), drawn("causal", "float16")),
+        *(drawn("target", "float16", empty=True), drawn("padding", "float16", empty=True)),
+        drawn("target", empty=True, layout="strided"),
+        drawn("heads", empty=True),
+        drawn("target", "float16", sizes=draw_sizes(rng, batch=1, heads=1, queries=1)),
+        *(drawn("target", "float64", empty=True, far=far) for far in (-300.0, LOWEST)),
+    ]
+    followed(cases, cases[0], _behind_mask(cases[0]), "hidden keys changed", LEAK)
+    asked_again(cases, cases[3])
+    for kind, dtype in (("padding", "float64"), ("target", "float32")):
+        case = drawn(kind, dtype, empty=True)
+        shape = (*case.arguments["query"].shape[:-1], case.arguments["value"].shape[-1])
+        cases.append(with_gradients(case, rng, shape))
+    return cases
+
+
+def _behind_mask(case: Case) -> dict[str, Any]:
+    """Give the keys that no query may see another content, and a loud one."""
+    unseen = ~case.arguments["mask"].any(axis=-2)[..., None]
+    changed = {}
+    for name, loudness in (("key", -1.5), ("value", 1000.0)):
+        old = case.arguments[name]
+        changed[name] = np.where(unseen, loudness * old, old).astype(old.dtype)
+    return changed
+
+
+# --- models that are tested for leaks --------------------------------------------------------
+
+ONE_LEAK = "a mask that is causal but for one place"
+# How a layer mixes tokens: evenly over what its mask shows; by a softmax with the mask behind it,
+# whose rows then sum to less; the same with the rows put right; evenly, and the mean of all tokens
+# is added to each.
+EVEN, AFTER, RENORMALISED, ADDED = "even", "after", "renormalised", "added"
+SAID_OF = {
+    EVEN: "",
+    AFTER: ", applied after the softmax",
+    RENORMALISED: ", applied after the softmax, and the rows divided by their sums",
+    ADDED: ", and the mean of all tokens added to each",
+}
+# Where the tokens are normed: before the layers, which then cannot see what all features of a token
+# share; behind them, where the features of an output then sum to 0.
+BEFORE, BEHIND = "before", "behind"
+# What a model with few features does with two of them, and leaves all others alone.
+READS, WRITES, ENDS = "reads", "writes", "writes the first and the last"
+# Each layer makes what it has found louder: behind three of them it is still no rounding.
+GAIN = 2.0
+
+
+def depends(description: Mapping[str, Any]) -> np.ndarray:
+    """Say what each output of a model depends on, from how the model is made.
+
+    Args:
+        description: of the model.
+
+    Returns:
+        (T, T) bool: row t is True in the columns of the tokens that output t depends on. Through
+        layers it is the product of their masks; a row's sum over all keys, or a mean of all tokens,
+        shows everything.
+    """
+    masks = description["masks"]
+    if description["how"] in (AFTER, ADDED):
+        return np.ones_like(masks[0])
+    seen = np.eye(masks.shape[-1], dtype=np.int64)
+    for mask in masks:
+        seen = mask @ seen
+    return seen > 0
+
+
+def _mixed(hidden: Tensor, mask: Tensor, how: str, look: Tensor) -> Tensor:
+    """Give each place a weighted sum of the tokens, as one layer does."""
+    if how in (EVEN, ADDED):
+        mean = hidden.mean(dim=1, keepdim=True) if how == ADDED else 0.0
+        return mask @ hidden / mask.sum(dim=-1, keepdim=True).clamp(min=1.0) + mean
+    scores = hidden @ look @ hidden.transpose(-2, -1)
+    weights = scores.softmax(dim=-1) * mask
+    if how == RENORMALISED:
+        weights = weights / weights.sum(dim=-1, keepdim=True)
+    return weights @ hidden
+
+
+def _make_model(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
+    description = case.arguments[name]
+    look, turn = torch.from_numpy(description["look"]), torch.from_numpy(description["turn"])
+    masks = torch.from_numpy(description["masks"]).to(turn.dtype)
+    length, d_model = masks.shape[-1], len(turn)
+
+    def normed(where: str, hidden: Tensor) -> Tensor:
+        if description["norm"] != where:
+            return hidden
+        # Almost nothing is added to the variance: a token twice as large gives the same.
+        return F.layer_norm(hidden, (d_model,), eps=1e-9)
+
+    def model(x: Tensor) -> Tensor:
+        if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[1:] != (length, d_model):
+            raise ValueError(f"{name} takes (B, {length}, {d_model}), received {describe(x)}")
+        hidden = normed(BEFORE, x.to(turn.dtype))
+        for mask in masks:
+            hidden = _mixed(hidden, mask, description["how"], look) @ turn
+        return normed(BEHIND, hidden)
+
+    return Made(model)
+
+
+MODEL = Maker(_make_model)
+
+
+def _turn(rng: np.random.Generator, d_model: int, narrow: str) -> np.ndarray:
+    """Draw a rotation of the features, or a matrix that reads or writes but two of them."""
+    if not narrow:
+        return np.linalg.qr(rng.standard_normal((d_model, d_model)))[0]
+    turn, two = np.zeros((d_model, d_model)), [0, -1] if narrow == ENDS else [1, 2]
+    place = (two, slice(None)) if narrow == READS else (slice(None), two)
+    # All of one sign: where every token gets smaller, so does all that is written.
+    turn[place] = rng.uniform(0.2, 0.6, turn[place].shape)
+    return turn
+
+
+def _masks_by_name(rng: np.random.Generator, length: int) -> dict[str, np.ndarray]:
+    """Make the masks of a layer, (T, T), which are named as a student reads it."""
+    queries, keys = np.ogrid[:length, :length]
+    ahead = keys - queries
+    leaks_to, prefix = int(rng.integers(3, max(4, length - 1))), int(rng.integers(3, 5))
+    return {
+        "a causal mask": ahead <= 0,
+        "a mask one too far": ahead <= 1,
+        "a mask two too far": ahead <= 2,
+        "a mask of the past without the token itself": ahead < 0,
+        "a mask of the future": ahead >= 0,
+        "no mask": ahead < length,
+        "a mask that hides everything": ahead > length,
+        "a mask of some tokens": rng.random((length, length)) < 0.4,
+        ONE_LEAK: (ahead <= 0) | ((queries == 1) & (keys == leaks_to)),
+        "a mask of the token itself and the one two later": (ahead == 0) | (ahead == 2),
+        "a mask that lets the first tokens see each other": (ahead <= 0) | (keys < prefix),
+    }
+
+
+def _model_case(
+    rng: np.random.Generator, kind: str, layers: int = 1, how: str = EVEN, **options: Any
+) -> Case:
+    """Make a case of a model of these layers and an x.
+
+    Args:
+        rng: the source.
+        kind: of the mask, a key of ``_masks_by_name``; all layers have the same.
+        layers: how many.
+        how: the layers mix the tokens.
+        options: `batch`, `length`, `dtype`, `layout`; `norm` and `narrow`, as above; `empty` (the
+            first token that leaks is zeros), `still` (the first sequence is, where scores are 0
+            then and a softmax hides what they depend on), `high` (all numbers are).
+
+    Returns:
+        the case.
+    """
+    dtype, layout = options.get("dtype", "float32"), options.get("layout", "contiguous")
+    drawn, d_model = different_sizes(rng, 5, 8, 2)
+    batch, length = options.get("batch", int(rng.integers(2, 5))), options.get("length", drawn)
+    mask = _masks_by_name(rng, length)[kind]
+    norm, narrow, empty = (options.get(name, "") for name in ("norm", "narrow", "empty"))
+    said = [f"{layers} layer{'s' * (layers > 1)} with {kind}{SAID_OF[how]}"]
+    said += [f"a norm {norm} {'it' if layers == 1 else 'them'}"] * bool(norm)
+    said += [f"it {narrow}{' only' if narrow == ENDS else ' two features only'}"] * bool(narrow)
+    look = rng.standard_normal((d_model, d_model)) / d_model
+    turn = GAIN * _turn(rng, d_model, narrow)
+    x = normal(rng, (batch, length, d_model), dtype) + 4.0 * options.get("high", False)
+    if empty:
+        x[:, np.argwhere(np.triu(mask, 1))[0][1]] = 0.0
+    x[:1] *= not options.get("still", False)
+    arguments = {
+        "model": {
+            SAID: ", ".join(said),
+            "how": how,
+            "masks": np.stack([mask] * layers),
+            "look": look.astype(dtype),
+            "turn": turn.astype(dtype),
+            "norm": norm,
+        },
+        "x": x.astype(dtype),
+    }
+    more = ["one token of zeros"] * bool(empty)
+    more += ["a sequence of zeros"] * options.get("still", False)
+    return Case(_named(arguments, dtype, layout, *more), arguments, layout=layout)
+
+
+def leak_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of moved_outputs and how_far_ahead: what each output depends on is known."""
+    causal, too_far, itself = "a causal mask", "a mask one too far", "a mask of the token itself"
+    plan: list[tuple[str, int, str, dict[str, Any]]] = [
+        *((causal, 1, EVEN, {}), (too_far, 1, EVEN, {"dtype": "float64"})),
+        *((too_far, 2, EVEN, {}), (too_far, 3, EVEN, {"layout": "strided"})),
+        *(
+            (causal, 1, AFTER, {"batch": 4, "still": True}),
+            (causal, 1, RENORMALISED, {}),
+            (causal, 1, ADDED, {}),
+        ),
+        (causal, 1, RENORMALISED, {"dtype": "float64"}),
+        *((ONE_LEAK, 1, EVEN, {"dtype": "float64"}), (ONE_LEAK, 1, EVEN, {"empty": True})),
+        ("a mask of the past without the token itself", 1, EVEN, {"layout": "strided"}),
+        *(("a mask of the future", 1, EVEN, {}), ("no mask", 1, EVEN, {"dtype": "float64"})),
+        ("a mask that hides everything", 1, EVEN, {}),
+        *(("a mask of some tokens", 1, EVEN, {}), ("a mask of some tokens", 2, EVEN, {})),
+        (f"{itself} and the one two later", 2, EVEN, {"dtype": "float64"}),
+        ("a mask that lets the first tokens see each other", 1, EVEN, {"narrow": READS}),
+        *((too_far, 1, EVEN, {"narrow": WRITES}), (too_far, 1, EVEN, {"narrow": ENDS})),
+        ("a mask two too far", 1, EVEN, {"narrow": WRITES, "high": True, "batch": 1}),
+        *((too_far, 2, EVEN, {"norm": BEFORE}), (too_far, 1, EVEN, {"norm": BEHIND})),
+        *((too_far, 1, EVEN, {"batch": 1}), (causal, 1, EVEN, {"length": 1})),
+    ]
+    cases = [_model_case(rng, kind, layers, how, **more) for kind, layers, how, more in plan]
+    asked_again(cases, cases[2])
+    return cases

@@ -1,0 +1,201 @@
+"""Name the mistake of an answer: the misconception that did the same with the same cases.
+
+Nothing here calls an answer or any object of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from transformer_checks.judging.exam import Exam, read_all
+from transformer_checks.judging.faults import learns_too_much
+from transformer_checks.judging.general_mistakes import GENERAL
+from transformer_checks.running.comparing import MATCH_SLACK, same
+from transformer_checks.task import Misconception, Outcome
+
+# Scores that a mask has put this low are the same as minus infinity.
+FILLED = -1e8
+
+
+def find_misconception(
+    exam: Exam, outcomes: list[Outcome], reasons: list[str]
+) -> Misconception | None:
+    """Find the misconception whose outcomes are this answer's, or the mistake that faults show.
+
+    Args:
+        exam: the cases.
+        outcomes: the answer's.
+        reasons: what is wrong with each, "" where it passes.
+
+    Returns:
+        the one that explains most cases without contradicting any; where there is none, a mistake
+        that has a name in every task, or None.
+    """
+    outcomes = read_all(exam, outcomes)
+    return (
+        # First: without its arguments an answer may raise just the error of some misconception.
+        find_global_for_argument(outcomes, reasons)
+        or _find_own(exam, outcomes, reasons)
+        or find_general_mistake(exam.task.stub, reasons)
+    )
+
+
+def _find_own(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Misconception | None:
+    """Find the misconception of the task that explains most cases without contradicting any."""
+    best: tuple[tuple[int, int], Misconception] | None = None
+    for misconception in exam.task.misconceptions:
+        for variant in range(len(misconception.wrong)):
+            found = _agreement(exam, outcomes, reasons, misconception, variant)
+            if found is not None and (best is None or found > best[0]):
+                best = (found, misconception)
+    return best[1] if best else None
+
+
+def _agreement(
+    exam: Exam,
+    outcomes: list[Outcome],
+    reasons: list[str],
+    misconception: Misconception,
+    variant: int,
+) -> tuple[int, int] | None:
+    """Count what speaks for a misconception: (minus cases unexplained, cases explained).
+
+    Returns:
+        None if a case contradicts it or nothing speaks for it.
+    """
+    pattern = misconception.error
+    numbers = [number for number, case in enumerate(exam.cases) if case.device != "cuda"]
+    numbers.sort(key=lambda number: bool(outcomes[number].fault))  # what can contradict comes first
+    told = {number for number in numbers if pattern and re.search(pattern, outcomes[number].error)}
+    if not told and all(outcomes[number].fault for number in numbers):
+        return None
+    unexplained = explained = 0
+    for number in numbers:
+        ours, their = outcomes[number], exam.wrong(misconception, variant, number)
+        if exam.cases[number].refused:
+            verdict = _same_leniency(exam, number, ours, their)
+            if verdict is None:
+                return None
+            explained += verdict
+        elif ours.fault and their.fault:
+            explained += number in told
+        elif ours.fault:
+            unexplained += 1
+        elif their.fault:
+            if not reasons[number]:
+                return None
+            unexplained += 1
+        else:
+            verdict = _same_mistake(exam, number, ours, their, not reasons[number])
+            if verdict is None:
+                return None
+            explained += verdict
+    return (-unexplained, explained) if explained and unexplained <= explained else None
+
+
+def _same_leniency(exam: Exam, number: int, ours: Outcome, their: Outcome) -> bool | None:
+    """Compare two outcomes of a case that is to be refused; returns as :func:`_same_mistake`."""
+    if "refused" in (ours.fault, their.fault):
+        return False if ours.fault == their.fault else None
+    tolerance = exam.task.tolerances[exam.cases[number].dtype]
+    mine, known = _results(ours), _results(their)
+    alike = mine.keys() == known.keys() and all(
+        same(mine[name], known[name], tolerance) for name in known
+    )
+    return True if alike else None
+
+
+def _same_mistake(
+    exam: Exam, number: int, ours: Outcome, their: Outcome, passes: bool
+) -> bool | None:
+    """Compare an answer's outcome of a case with a misconception's.
+
+    Returns:
+        True if both make the same mistake, False if both are right, None if they differ.
+    """
+    case, expected = exam.cases[number], exam.expected[number]
+    tolerance = exam.task.tolerances[case.dtype]
+    slack = (tolerance[0] * MATCH_SLACK, tolerance[1] * MATCH_SLACK)
+
+    def equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        return one.keys() == other.keys() and all(
+            same(_filled(one[name]), _filled(other[name]), slack) for name in one
+        )
+
+    mine, known = _results(ours), _results(their)
+    if not equal(known, _results(expected)):
+        return True if equal(mine, known) else None
+
+    def traits(outcome: Outcome) -> tuple[object, ...]:
+        complete = outcome.gradients.keys() >= expected.gradients.keys()
+        learns = learns_too_much(exam.task, outcome)
+        return outcome.dtypes, bool(outcome.changed), complete, learns
+
+    if traits(their) == traits(expected) and equal(their.gradients, expected.gradients):
+        # A mistake may be too small here to tell, and still too large to pass.
+        as_small = traits(ours) == traits(their) and equal(mine, known)
+        as_small = as_small and equal(ours.gradients, their.gradients)
+        return False if passes or as_small else None
+    return True if traits(ours) == traits(their) and equal(mine, known) else None
+
+
+def _results(outcome: Outcome) -> dict[str, Any]:
+    """Return all that a misconception shows in: what was returned and what was left behind."""
+    return {**outcome.values, **outcome.left}
+
+
+def _filled(array: Any) -> Any:
+    """Take every way to fill a masked score for the same one."""
+    if not isinstance(array, np.ndarray):
+        return array
+    return np.where(array.astype(np.float64) <= FILLED, -np.inf, array)
+
+
+def find_general_mistake(stub: str, reasons: list[str]) -> Misconception | None:
+    """Find the general mistake that shows in most of the failing cases.
+
+    Args:
+        stub: of the task.
+        reasons: what is wrong with each, "" where it passes.
+
+    Returns:
+        the mistake, in words for this answer, or None if none shows in half of the failing cases.
+    """
+    failing = [reason for reason in reasons if reason]
+    best: tuple[int, Misconception] | None = None
+    for entry in GENERAL:
+        found = [match for reason in failing if (match := re.search(entry.error, reason))]
+        if 2 * len(found) >= len(failing) and (best is None or len(found) > best[0]):
+            words = {"task": stub, **found[0].groupdict()}
+            named = replace(
+                entry, title=entry.title.format(**words), hint=entry.hint.format(**words)
+            )
+            best = (len(found), named)
+    return best[1] if best else None
+
+
+def find_global_for_argument(outcomes: list[Outcome], reasons: list[str]) -> Misconception | None:
+    """Say that a variable of the notebook is used, where no case passes and an argument is idle.
+
+    Args:
+        outcomes: the answer's.
+        reasons: what is wrong with each, "" where it passes.
+
+    Returns:
+        the mistake, or None.
+    """
+    if not all(reasons) or not outcomes or len(outcomes[0].instead) != 2:
+        return None
+    argument, variable = outcomes[0].instead
+    return Misconception(
+        "name-of-the-notebook",
+        f"`{variable}` is a variable of the notebook, and the argument `{argument}` is never used",
+        "The function is called with other inputs than those of the cell that you tried. Compute "
+        "from the arguments alone.",
+        (),
+    )

@@ -1,0 +1,84 @@
+"""Write what a student reads: why there are no points, or the mistake and the first failing case.
+
+What is wrong with a case is said in :mod:`transformer_checks.judging.faults`, and where two
+results differ in :mod:`transformer_checks.running.comparing`.
+Both quote what a student's process sent: whatever is quoted here stays on its line, without hidden
+characters, so that it cannot look like a line of ours.
+"""
+
+from __future__ import annotations
+
+from transformer_checks.judging.exam import Exam
+from transformer_checks.judging.faults import fault_of_result
+from transformer_checks.judging.relations.evidence import Relation
+from transformer_checks.judging.texts import marked_as_printed, printable
+from transformer_checks.task import Misconception, Outcome
+
+
+def why_nothing(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -> str:
+    """Say why an answer gets nothing at all.
+
+    Args:
+        exam: the cases.
+        outcomes: the answer's, one for each case that it came to.
+        how: "done", or how the process ended.
+        seconds: the time limit.
+
+    Returns:
+        one or two sentences, or "".
+    """
+    for outcome in outcomes:
+        if outcome.forbidden:
+            return (
+                f"It calls {printable(outcome.forbidden)}, which this task asks you to do without."
+            )
+    if outcomes and all(outcome.fault == "unsolved" for outcome in outcomes):
+        return "It is not solved yet: the code raises NotImplementedError."
+    if how == "done" and len(outcomes) == len(exam.cases):
+        return ""
+    at = ""
+    if len(outcomes) < len(exam.cases):
+        at = f" The case was: {exam.cases[len(outcomes)].name}."
+    if how == "timeout":
+        return (
+            f"It was cut off after {seconds:g} s: is there a loop that never ends, or a wait?{at}"
+        )
+    return f"It gave no result: {printable(how)}.{at}"
+
+
+def write_message(
+    exam: Exam,
+    outcomes: list[Outcome],
+    reasons: list[str],
+    mistake: Misconception | None,
+    relation: Relation | None = None,
+) -> str:
+    """Write the message on an answer that does not pass.
+
+    Args:
+        exam: the cases.
+        outcomes: the answer's.
+        reasons: what is wrong with each, "" where it passes.
+        mistake: the misconception that was found, or None.
+        relation: what the wrong results have to do with the right ones, or None.
+
+    Returns:
+        a few lines.
+    """
+    number = next(index for index, reason in enumerate(reasons) if reason)
+    lines = [f"{exam.task.key}: {reasons.count('')} of {len(reasons)} cases pass."]
+    if mistake is not None:
+        lines += [f"Likely mistake: {mistake.title}.", f"  {mistake.hint}"]
+    if relation is not None:
+        sentence = printable(relation.sentence)  # which may quote an error
+        lines.append(f"What shows in every case that fails: {sentence}.")
+    end = "" if reasons[number].endswith(("?", "!", ".")) else "."
+    wrong = any(fault_of_result(exam, each, outcomes) for each in range(len(outcomes)))
+    but = "" if wrong else "the result is right, but "  # in every case, not only in this one
+    lines += [
+        f"First failing case: {exam.cases[number].name}.",
+        f"  {but}{printable(reasons[number])}{end}",
+    ]
+    if outcomes[number].printed.strip():
+        lines += marked_as_printed(outcomes[number].printed)
+    return "\n".join(lines)

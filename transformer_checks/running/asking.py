@@ -1,0 +1,537 @@
+"""Put the cases to an answer and note what it does: the middle one of the three steps.
+
+This is the only module that touches an answer.
+It knows the questions but not the right results: :mod:`transformer_checks.judging.exam` keeps
+those, and a copy of the process has none of them.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import io
+import linecache
+import os
+import re
+import sys
+import sysconfig
+import traceback
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from transformer_checks.running import wire_format
+from transformer_checks.running.comparing import same
+from transformer_checks.running.forbidden_calls import watch, watch_operators
+from transformer_checks.running.unread_arguments import used_instead
+from transformer_checks.task import (
+    Arrays,
+    Case,
+    FunctionTask,
+    Made,
+    ModuleTask,
+    Outcome,
+    ProbeTask,
+    Task,
+)
+
+MAX_ELEMENTS = 1_000_000
+MAX_TEXT = 400
+
+_NOT_STUDENTS = ("torch", "transformer_checks", "transformer_ref")
+# Asked once, as it takes a millisecond, and for every error of an answer it would be needed.
+_LIBRARY = sysconfig.get_path("stdlib")
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+class ReturnedError(Exception):
+    """The answer returned something else than the task asks for."""
+
+
+class BuildError(Exception):
+    """The answer's class cannot be built or has not the weights that the stub lists."""
+
+
+def why_no_answer(task: Task, answer: Any) -> str:
+    """Say why something cannot be an answer to a task; nothing of it is run.
+
+    Args:
+        task: the task.
+        answer: what stands under the name that the task asks for, None where nothing does.
+
+    Returns:
+        a part of a sentence, or "".
+    """
+    if answer is None:
+        name = re.search(r"(\w+)\(", task.stub).group(1)  # type: ignore[union-attr]
+        return f"there is no `{name}`: run the cell that defines it, under this name"
+    kind = type(answer).__name__
+    kind = f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
+    wants_class = isinstance(task, ModuleTask)
+    # type() cannot be deceived and runs no code of the answer.
+    if wants_class and not issubclass(type(answer), type) and not callable(answer):
+        return f"expected the class itself, received {kind}"
+    if not callable(answer):
+        return f"expected a function, received {kind}"
+    if wants_class and issubclass(type(answer), nn.Module):
+        return f"expected the class itself, received {kind} object"
+    return ""
+
+
+def run_cases(task: Task, answer: Any, cases: list[Case]) -> Iterator[Outcome]:
+    """Put all cases to an answer, refusing what may not be called.
+
+    Args:
+        task: the task.
+        answer: the function or class.
+        cases: the questions.
+
+    Yields:
+        one outcome a case, in order.
+    """
+    instead = _used_instead(answer)
+    with watch(task.forbidden, task.reference) as calls:
+        for case in cases:
+            printed = Printed()
+            with redirect_stdout(printed), redirect_stderr(printed):
+                # SystemExit and KeyboardInterrupt are answers, too.
+                outcome = run_case(task, answer, case, catch=BaseException)
+            outcome.forbidden = calls[0] if calls else ""
+            _close_figures()
+            outcome.instead = instead
+            outcome.printed = printed.getvalue()
+            yield outcome
+
+
+def _used_instead(answer: Any) -> list[str]:
+    try:
+        return used_instead(answer)
+    except Exception:  # an answer need not be willing to be looked at
+        return []
+
+
+def run_case(
+    task: Task, answer: Any, case: Case, catch: type[BaseException] = Exception
+) -> Outcome:
+    """Put one case to an answer.
+
+    Args:
+        task: the task.
+        answer: the function or class.
+        case: the question.
+        catch: exceptions that count as something the answer did.
+
+    Returns:
+        what the answer did; an exception is part of it.
+    """
+    outcome = Outcome()
+    try:
+        with torch.inference_mode(False), torch.enable_grad():
+            # Another seed for each case, so that what is random shows itself.
+            torch.default_generator.manual_seed(zlib.crc32(case.name.encode()))
+            _ask(task, answer, case, outcome)
+    except ReturnedError as error:
+        outcome.fault, outcome.error = "returned", str(error)
+    except BuildError as error:
+        outcome.fault, outcome.error = "built", str(error)
+    except catch as error:
+        outcome.fault, outcome.error = _fault(error, case), describe_error(error)
+    return outcome
+
+
+def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
+    arguments, made = _make_arguments(task, case)
+    if isinstance(task, ProbeTask):
+        with watch_operators():
+            _ask_at_length(task, answer, case, arguments, outcome)
+        return
+    before = {name: _kept(value) for name, value in arguments.items() if name not in made}
+    sources = {
+        name: value
+        for name, value in arguments.items()
+        if isinstance(value, Tensor) and value.requires_grad
+    }
+    for name, each in made.items():
+        sources.update({f"{name}.{part}": tensor for part, tensor in each.left().items()})
+    function = answer
+    if isinstance(task, ModuleTask):
+        module = build(answer, case)
+        sources.update({name: find_weight(module, name) for name in case.weights})
+        outcome.trainable = [
+            name
+            for name, parameter in module.named_parameters()
+            if parameter.requires_grad and name not in case.weights
+        ]
+        function = module
+    with watch_operators():
+        try:
+            returned = call(function, arguments)
+        finally:
+            outcome.changed = [name for name in before if not _same(before[name], arguments[name])]
+            outcome.noted = {name: wire_format.copied(each.noted()) for name, each in made.items()}
+        for name, each in made.items():
+            for part, tensor in each.left().items():
+                outcome.left[f"{name}.{part}"] = _array(f"{name}.{part}", tensor)
+        _note_returned(task, returned, case, sources, outcome)
+
+
+def _note_returned(
+    task: Task, returned: Any, case: Case, sources: dict[str, Tensor], outcome: Outcome
+) -> None:
+    """Note what a call has returned, and the gradients of it where the case asks for them."""
+    if isinstance(task, FunctionTask) and task.observe is not None and returned is not None:
+        returned = task.observe(returned)
+    if task.form is not None:
+        outcome.values = {task.returns[0]: _plain(task.returns[0], returned, task.form)}
+        return
+    for name, tensor in _unpack(task.returns, returned).items():
+        _note(outcome, name, tensor)
+    if case.cotangent is not None:
+        result = _unpack(task.returns, returned)[task.returns[0]]
+        outcome.gradients = _gradients(result, sources, case.cotangent)
+
+
+def _ask_at_length(
+    task: ProbeTask, answer: Any, case: Case, arguments: dict[str, Any], outcome: Outcome
+) -> None:
+    """Note what a task's own way to ask brings back."""
+    before = {name: _kept(value) for name, value in arguments.items()}
+    try:
+        found = task.ask(answer, case, arguments)
+    finally:
+        outcome.changed = [name for name, old in before.items() if not _same(old, arguments[name])]
+    for name, tensor in found.items():
+        _note(outcome, name, tensor)
+
+
+def _note(outcome: Outcome, name: str, tensor: Tensor) -> None:
+    outcome.values[name] = _array(name, tensor)
+    outcome.dtypes[name] = str(tensor.dtype).removeprefix("torch.")
+    outcome.devices[name] = str(tensor.device.type)
+
+
+def _make_arguments(task: Task, case: Case) -> tuple[dict[str, Any], dict[str, Made]]:
+    """Make what the answer gets; also, by name, what is no plain data."""
+    arguments: dict[str, Any] = {}
+    made: dict[str, Made] = {}
+    for name, value in case.arguments.items():
+        maker = task.makers.get(name)
+        if maker is None:
+            arguments[name] = _argument(value, case)
+        else:
+            made[name] = maker.make(name, case, arguments)
+            arguments[name] = made[name].value
+    return arguments, made
+
+
+def _argument(value: Any, case: Case) -> Any:
+    """Make the tensor that a case describes, or a copy of other values."""
+    if not isinstance(value, np.ndarray):
+        return wire_format.copied(value)
+    tensor = torch.from_numpy(value.copy()).to(case.device)
+    if value.dtype.kind != "f":
+        return tensor
+    tensor = tensor.to(getattr(torch, case.precision or str(value.dtype)))
+    if case.layout == "strided" and tensor.ndim >= 2:
+        axes = (-3, -2) if tensor.ndim > 2 else (-2, -1)
+        tensor = tensor.transpose(*axes).contiguous().transpose(*axes)
+    return tensor.requires_grad_(case.cotangent is not None)
+
+
+def build(answer: Any, case: Case) -> nn.Module:
+    """Build a class with a case's settings, copy the weights in, set the mode.
+
+    Args:
+        answer: the class.
+        case: settings and weights.
+
+    Returns:
+        the module, with the case's dtype, on the case's device.
+
+    Raises:
+        BuildError: if it is no module, or a weight is missing or has another shape.
+    """
+    module = call(answer, dict(case.settings))
+    if not isinstance(module, nn.Module):
+        raise BuildError(f"the class gave {describe(module)}, expected an nn.Module")
+    module = module.to(device=case.device, dtype=getattr(torch, case.dtype)).train(case.training)
+    for name, array in case.weights.items():
+        weight = find_weight(module, name)
+        if tuple(weight.shape) != array.shape:
+            raise BuildError(
+                f"{name} has shape {tuple(weight.shape)}, expected {array.shape} "
+                f"for {_as_call(case.settings)}"
+            )
+        with torch.no_grad():
+            weight.copy_(torch.from_numpy(array))
+    return module
+
+
+def find_weight(module: nn.Module, name: str) -> Tensor:
+    """Find a weight of a module by its dotted name.
+
+    Args:
+        module: the module.
+        name: like "q_proj.weight".
+
+    Returns:
+        the tensor.
+
+    Raises:
+        BuildError: if the name leads nowhere.
+    """
+    path, _, leaf = name.rpartition(".")
+    target: Any = module
+    for part in path.split("."):
+        target = getattr(target, part, None)
+        if target is None:
+            raise BuildError(f"the module has no layer `{path}`; the stub asks for that name")
+    weight = getattr(target, leaf, None)
+    if not isinstance(weight, Tensor):
+        raise BuildError(f"`{path}` has no {leaf}; the layers here have a weight and a bias")
+    return weight
+
+
+def call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Call an answer by the stub's names where it has them, and by position where not.
+
+    Args:
+        function: what to call.
+        arguments: by the stub's names, in order.
+
+    Returns:
+        what the function returns.
+    """
+    # type() runs no code of the answer, isinstance might.
+    target: Any = function
+    if issubclass(type(function), nn.Module):
+        target = target.forward
+    try:
+        kinds = {name: each.kind for name, each in inspect.signature(target).parameters.items()}
+    except Exception:
+        kinds = {}  # written in C, or unwilling to be looked at
+    if all(kinds.get(name) in _BY_NAME for name in arguments):
+        return function(**arguments)
+    only = _only_by_name(kinds, arguments)
+    return function(
+        *(value for name, value in arguments.items() if name not in only),
+        **{name: arguments[name] for name in only},
+    )
+
+
+def _only_by_name(kinds: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
+    """List what cannot be handed over by position.
+
+    These are what the signature takes by name only, and the last arguments where it has them
+    further behind, as a `norm` behind a dropout that the stub has not.
+    """
+    only = [name for name in arguments if kinds.get(name) is inspect.Parameter.KEYWORD_ONLY]
+    places = {name: place for place, name in enumerate(kinds)}
+    for place, name in reversed(list(enumerate(arguments))):
+        if kinds.get(name) not in _BY_NAME or (name not in only and places[name] <= place):
+            break
+        only += [name] * (name not in only)
+    return only
+
+
+def _unpack(names: tuple[str, ...], returned: Any) -> dict[str, Tensor]:
+    """Give the returned tensors their names.
+
+    Raises:
+        ReturnedError: if there are not that many tensors.
+    """
+    if returned is None:
+        raise ReturnedError("it returned None: is a `return` missing?")
+    if len(names) == 1:
+        if not isinstance(returned, Tensor):
+            raise ReturnedError(f"expected one tensor, received {describe(returned)}")
+        return {names[0]: returned}
+    if not isinstance(returned, list | tuple) or len(returned) != len(names):
+        raise ReturnedError(f"expected ({', '.join(names)}), received {describe(returned)}")
+    for name, each in zip(names, returned, strict=True):
+        if not isinstance(each, Tensor):
+            raise ReturnedError(f"`{name}` should be a tensor, received {describe(each)}")
+    return dict(zip(names, returned, strict=True))
+
+
+def _plain(name: str, returned: Any, form: Any) -> Any:
+    """Copy what was returned, without anything that pretends to be plain data."""
+    if returned is None:
+        raise ReturnedError("it returned None: is a `return` missing?")
+    try:
+        return wire_format.copied(returned, form)
+    except wire_format.NotPlainError as error:
+        what = error.why or f"is {describe(error.value)}"
+        wanted = "" if error.path else f", expected {wire_format.written(form)}"
+        single = isinstance(error.value, Tensor) and error.value.numel() == 1
+        advice = "; .item() makes a number of it" if single else ""
+        raise ReturnedError(
+            f"{wire_format.placed(name, error.path)} {what}{wanted}{advice}"
+        ) from None
+
+
+def describe(value: Any) -> str:
+    """Say what a value is, without calling anything of its own.
+
+    Args:
+        value: anything.
+
+    Returns:
+        e.g. "a list of 3", "a tensor of shape (2, 3)", "an int".
+    """
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    if type(value) in (list, tuple, dict):
+        return f"a {type(value).__name__} of {len(value)}"
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _array(name: str, tensor: Tensor) -> np.ndarray:
+    with torch._C.DisableTorchFunctionSubclass():
+        tensor = tensor.as_subclass(Tensor)  # a subclass may answer as it likes
+    if tensor.numel() > MAX_ELEMENTS:
+        raise ReturnedError(f"`{name}` is far too large: its shape is {tuple(tensor.shape)}")
+    if tensor.is_meta:
+        tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
+    detached = tensor.detach().cpu()
+    if detached.dtype in (torch.bfloat16, torch.float16):
+        detached = detached.float()
+    if detached.is_complex():
+        raise ReturnedError(f"`{name}` holds complex numbers")
+    return detached.contiguous().numpy().copy()
+
+
+def _gradients(result: Tensor, sources: dict[str, Tensor], cotangent: np.ndarray) -> Arrays:
+    """Return the gradients that exist; none if the result hangs on nothing or has another shape."""
+    if not result.requires_grad or tuple(result.shape) != cotangent.shape:
+        return {}
+    weight = torch.from_numpy(cotangent).to(result.device, result.dtype)
+    # A scalar loss: torch imports sympy to check the shape of given gradients, a second each time.
+    loss = (result * weight).sum()
+    found = torch.autograd.grad(loss, list(sources.values()), allow_unused=True)
+    return {
+        name: _array(name, gradient)
+        for name, gradient in zip(sources, found, strict=True)
+        if gradient is not None
+    }
+
+
+def _kept(value: Any) -> Any:
+    """Copy an argument, to see later whether the answer changed it."""
+    return value.detach().clone() if isinstance(value, Tensor) else wire_format.copied(value)
+
+
+def _same(old: Any, new: Any) -> bool:
+    if isinstance(old, Tensor):
+        alike = old.shape == new.shape and old.dtype == new.dtype
+        return alike and (old.is_meta or bool(torch.equal(old, new)))
+    try:
+        return same(old, wire_format.copied(new), (0.0, 0.0))
+    except wire_format.NotPlainError:
+        return False
+
+
+def describe_error(error: BaseException) -> str:
+    """Name an exception, its text and the student's own line that it came from."""
+    try:
+        text = " ".join(str(error).split())[:MAX_TEXT]
+    except BaseException:
+        text = "(its text cannot be read)"
+    where = _own_line(error)
+    name = type(error).__name__[:MAX_TEXT]
+    return f"{name}: {text}{where}" if text else f"{name}{where}"
+
+
+def _fault(error: BaseException, case: Case) -> str:
+    if _is_stub(error):
+        return "unsolved"
+    return "refused" if case.refused and issubclass(type(error), ValueError) else "raised"
+
+
+def _is_stub(error: BaseException) -> bool:
+    """Tell the stub's own error from torch's, which uses the same class and says more."""
+    if not issubclass(type(error), NotImplementedError):
+        return False
+    return not error.args or "your code" in str(error).lower()
+
+
+def _own_line(error: BaseException) -> str:
+    """Say which line of the answer failed, leaving out Python's own, torch's and ours."""
+    try:
+        for frame, number in reversed(list(traceback.walk_tb(error.__traceback__))):
+            file = frame.f_code.co_filename
+            module = frame.f_globals.get("__name__", "")
+            if str(module).split(".")[0] in _NOT_STUDENTS or "site-packages" in file:
+                continue
+            if file.startswith((_LIBRARY, "<frozen")):
+                continue
+            line = linecache.getline(file, number).strip()
+            return f" (in `{line}`)" if line else f" (line {number} of your code)"
+    except Exception:
+        return ""
+    return ""
+
+
+def _as_call(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
+
+
+class Printed(io.TextIOBase):
+    """Keeps the first characters that are printed and drops the rest."""
+
+    def __init__(self, most: int = MAX_TEXT) -> None:
+        self.most = most
+        self.text = ""
+
+    def write(self, text: str) -> int:
+        """Keep a text, as far as there is room; return its length, as a file does."""
+        if len(self.text) < self.most:
+            self.text += str(text)[: self.most - len(self.text)]
+        return len(text)
+
+    def getvalue(self) -> str:
+        """Return what was kept."""
+        return self.text
+
+
+def without_input() -> None:
+    """Make a question to the keyboard an error; for a child process, which has no keyboard."""
+
+    def refuse(*_: Any) -> str:
+        raise EOFError("an answer cannot ask for input")
+
+    sys.stdin = io.StringIO()
+    builtins.input = refuse
+
+
+def without_display() -> None:
+    """Make words of what is shown in a notebook; for a child process, which has no page.
+
+    Otherwise each figure would come as the numbers of its picture, with every case.
+    """
+    os.environ["MPLBACKEND"] = "agg"  # draws nothing by itself; for an answer that imports it
+    if "matplotlib" in sys.modules:
+        sys.modules["matplotlib"].use("agg")
+    _close_figures()
+    if "IPython" in sys.modules:
+        shell = sys.modules["IPython"].get_ipython()
+        if shell is not None:
+            shell.display_pub.publish = _print_in_words
+            shell.display_formatter.active_types = ["text/plain"]
+
+
+def _print_in_words(data: Mapping[str, Any], *_: Any, **__: Any) -> None:
+    """Stand in for the method that sends what is shown to the page."""
+    print(data.get("text/plain", ""))
+
+
+def _close_figures() -> None:
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")

@@ -1,1 +1,0 @@
-"""For those who write tasks: cases, made arguments, and mistakes that several tasks share."""

@@ -1,8 +1,0 @@
-"""Judge the files of a class: ``python -m transformer_ref.checks.capstone course/submitted``."""
-
-import sys
-
-from transformer_ref.checks.capstone.class_table import main
-
-if __name__ == "__main__":
-    sys.exit(main())
