@@ -1,4 +1,4 @@
-"""All tasks by key. Those of a slug stand in ``assignments/<slug>/tasks.py``."""
+"""Find tasks by their keys; each assignment lists its own in ``assignments/<slug>/tasks.toml``."""
 
 from __future__ import annotations
 
@@ -25,15 +25,11 @@ SLUGS = (
 
 def all_tasks() -> dict[str, Task]:
     """Return every task by its key, in the order of the assignments."""
-    return {
-        task.key: task
-        for slug in SLUGS
-        for task in importlib.import_module(f"transformer_checks.assignments.{slug}.tasks").TASKS
-    }
+    return {task.key: task for slug in SLUGS for task in _tasks_of(slug).values()}
 
 
 def find_task(key: str) -> Task:
-    """Find a task.
+    """Find a task; only its own assignment is loaded.
 
     Args:
         key: like "attention.split_heads".
@@ -44,7 +40,15 @@ def find_task(key: str) -> Task:
     Raises:
         KeyError: if there is none of that name; the message lists those there are.
     """
-    tasks = all_tasks()
-    if not isinstance(key, str) or key not in tasks:
-        raise KeyError(f"unknown task {key!r}; known tasks: {', '.join(tasks)}")
-    return tasks[key]
+    slug, _, name = key.partition(".") if isinstance(key, str) else ("", "", "")
+    if slug not in SLUGS or name not in _tasks_of(slug):
+        raise KeyError(f"unknown task {key!r}; known tasks: {', '.join(all_tasks())}")
+    return _tasks_of(slug)[name]
+
+
+def _tasks_of(slug: str) -> dict[str, Task]:
+    # By its name, as `assignments` is above this module: tests/house/test_imports.py.
+    tasks: dict[str, Task] = importlib.import_module(
+        "transformer_checks.assignments.reading"
+    ).read_tasks(slug)
+    return tasks

@@ -2,14 +2,15 @@
 
 A task holds its contract, its reference answer, a maker of cases, properties that explain a wrong
 result, the calls it refuses, and its list of misconceptions.
-To add a task: make one of its kind in ``assignments/<slug>/tasks.py`` and list it in TASKS there;
-README.md beside this file explains each part.
+``assignments/<slug>/tasks.toml`` lists the tasks of an assignment; README.md beside this file
+explains its fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -215,7 +216,7 @@ class Task:
         cases: makes the cases from a random generator.
         properties: each says in words what is wrong with the values, or None.
         forbidden: dotted names that may not be called.
-        misconceptions: most specific first.
+        load_misconceptions: gives the misconceptions, when they are first needed.
         tolerances: relative and absolute tolerance by dtype.
         form: the type of the result where it is plain data, such as list[str], in which a tuple
             passes for a list; None where the result is tensors.
@@ -233,13 +234,18 @@ class Task:
     cases: Callable[[np.random.Generator], list[Case]]
     properties: tuple[Property, ...] = ()
     forbidden: tuple[str, ...] = ()
-    misconceptions: tuple[Misconception, ...] = ()
+    load_misconceptions: Callable[[], tuple[Misconception, ...]] = tuple
     tolerances: Mapping[str, tuple[float, float]] = field(
         default_factory=lambda: {"float32": (2e-5, 2e-5), "float64": (1e-5, 1e-5)}
     )
     form: Any = None
     makers: Mapping[str, Maker] = field(default_factory=dict)
     answer: Callable[..., Any] | None = None
+
+    @cached_property
+    def misconceptions(self) -> tuple[Misconception, ...]:
+        """The named mistakes, most specific first."""
+        return self.load_misconceptions()
 
     def wrong(self, entry: Misconception, variant: int) -> Callable[..., Any]:
         """Return an implementation of a misconception.

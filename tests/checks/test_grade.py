@@ -466,7 +466,7 @@ def test_a_result_on_another_device_has_a_name():
         return torch.ones(1, 1, length, length, dtype=torch.bool).tril()
 
     task = find_task("masking.causal_mask")
-    exam = Exam(replace(task, misconceptions=()), list(make_exam(task.key, 0).cases))
+    exam = Exam(replace(task, load_misconceptions=tuple), list(make_exam(task.key, 0).cases))
     outcomes = [run_case(exam.task, on_the_processor, case) for case in exam.cases]
     result = judge(exam, outcomes, "done", 10.0)
     assert result.misconception == "other-device"

@@ -66,7 +66,9 @@ STEP = FunctionTask(
     returns=("loss",),
     reference=lambda model, x, optimizer: step(model, x, optimizer),
     cases=lambda rng: [step_case(), step_case("float32", 0.5)],
-    misconceptions=(Misconception("no-step", "no step is made", "Make one.", (no_step,)),),
+    load_misconceptions=lambda: (
+        Misconception("no-step", "no step is made", "Make one.", (no_step,)),
+    ),
     form=float,
     makers={
         "model": made_arguments.model_maker(lambda weights: Line()),

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_checks.running.asking import describe
-from transformer_checks.task import SAID, Arrays, Case, Made, Maker
+from transformer_checks.task import SAID, Arrays, Case, Made, Maker, Property
 
 MOST_CALLS = 1_000
 MOST_IDS = 1_000
@@ -284,3 +284,21 @@ def _make_optimizer(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
 
 
 OPTIMIZER = Maker(_make_optimizer, form=dict[str, int])
+
+
+def is_left_alone(argument: str) -> Property:
+    """Return a property: a measurement leaves no marks on the argument that it measured."""
+
+    def said(case: Case, values: Mapping[str, np.ndarray]) -> str | None:
+        if values[f"{argument}.hooks"] > 0:
+            return (
+                f"a hook is still on `{argument}` after the call: the next who uses it is "
+                "silenced too"
+            )
+        by_name = sorted(case.arguments[argument]["weights"].items())
+        before = [array.ravel() for name, array in by_name if name != "num_heads"]
+        if not np.allclose(values[f"{argument}.weights"], np.concatenate(before)):
+            return f"the weights of `{argument}` hold other numbers after the call"
+        return None
+
+    return said

@@ -95,7 +95,7 @@ def run_cases(task: Task, answer: Any, cases: list[Case]) -> Iterator[Outcome]:
         one outcome a case, in order.
     """
     instead = _used_instead(answer)
-    with watch(task.forbidden, task.reference) as calls:
+    with watch(task.forbidden) as calls:
         for case in cases:
             printed = Printed()
             with redirect_stdout(printed), redirect_stderr(printed):

@@ -93,23 +93,19 @@ def _refuse_if_named(names: dict[str, str], called: str) -> None:
 
 
 @contextmanager
-def watch(forbidden: tuple[str, ...], reference: Any = None) -> Iterator[list[str]]:
+def watch(forbidden: tuple[str, ...]) -> Iterator[list[str]]:
     """Refuse calls of Python functions while the block runs; see :func:`watch_operators` too.
 
     Args:
         forbidden: dotted names of functions and classes.
-        reference: the right answer, which may not be called whatever its name is.
 
     Yields:
         the list of refused calls, which an answer that swallows the error cannot empty by that.
     """
     _calls.clear()
-    # Behind it the names, which say more where one of them is the reference itself.
-    refused = [("the reference answer", reference)]
-    refused += [(name, _resolve(name)) for name in forbidden]
     with ExitStack() as stack:
-        for name, target in refused:
-            for function in _python_functions(target):
+        for name in forbidden:
+            for function in _python_functions(_resolve(name)):
                 trap = _trap(name, function.__code__.co_freevars)
                 stack.enter_context(_replaced(function, trap))
         stack.callback(_operators.clear)

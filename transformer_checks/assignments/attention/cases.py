@@ -125,7 +125,7 @@ def label(arguments: dict[str, Any], dtype: str, layout: str = "contiguous") -> 
 # --- cases -----------------------------------------------------------------------------------
 
 
-def score_cases(rng: np.random.Generator) -> list[Case]:
+def attention_scores_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of attention_scores: 0, 1, 2 and 3 leading axes, both dtypes, T != S."""
     cases = []
     for axes, dtype, layout in (
@@ -169,17 +169,17 @@ LOWEST = -30_000.0
 AttendMaker = Callable[[np.random.Generator, Sizes, str, int, str, str], Case]
 
 
-def attend_cases(rng: np.random.Generator) -> list[Case]:
+def scaled_dot_product_attention_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of scaled_dot_product_attention."""
     return _attention_cases(rng, _attend_case, (0, 1, 2), "value_size")
 
 
-def module_cases(rng: np.random.Generator) -> list[Case]:
+def multi_head_attention_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of MultiHeadAttention, with weights to copy in."""
     return _attention_cases(rng, _module_case, (2, 2, 2), "d_model")
 
 
-def bug_cases(rng: np.random.Generator) -> list[Case]:
+def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of the repaired multi_head_attention, none of which the code as found passes."""
     # Where a query sees one key no scale shows; so the scores are low in one sequence only.
     return _attention_cases(rng, _bug_case, (2, 2, 2), "d_model", low=slice(1))
@@ -377,12 +377,12 @@ def _head_case(
     return Case(label(arguments, dtype, layout), arguments, layout=layout)
 
 
-def split_cases(rng: np.random.Generator) -> list[Case]:
+def split_heads_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of split_heads."""
     return head_cases(rng, merged=False)
 
 
-def merge_cases(rng: np.random.Generator) -> list[Case]:
+def merge_heads_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of merge_heads."""
     return head_cases(rng, merged=True)
 
@@ -430,7 +430,7 @@ def _copy_head(weights: Arrays, first: int, second: int, sign: float, size: int)
     weights["out_proj.weight"][:, new] = sign * weights["out_proj.weight"][:, old]
 
 
-def damage_cases(rng: np.random.Generator) -> list[Case]:
+def damage_by_head_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of damage_by_head: heads that write more and less, two of them sharp at times."""
     plans: list[tuple[dict[str, int], float, str, str]] = [
         ({}, 1.0, "float32", "contiguous"),
@@ -462,7 +462,7 @@ def _damage_case(
     return _module_and_tokens(rng, sizes, weights, "", dtype, layout)
 
 
-def pair_cases(rng: np.random.Generator) -> list[Case]:
+def redundant_heads_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of redundant_heads, in which two heads have roles that are known."""
     plans: list[tuple[str, dict[str, int], str, str]] = [
         ("opposite", {"heads": 4}, "float32", "contiguous"),

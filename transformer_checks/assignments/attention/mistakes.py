@@ -1325,3 +1325,14 @@ PAIR = (
         change("list(best)", "list(torch.tensor(best))"),
     ),
 )
+
+MISCONCEPTIONS = {
+    "attention_scores": SCORES,
+    "scaled_dot_product_attention": ATTENTION,
+    "split_heads": SPLIT,
+    "merge_heads": MERGE,
+    "MultiHeadAttention": MULTI_HEAD,
+    "find_the_bug": BUG,
+    "damage_by_head": DAMAGE,
+    "redundant_heads": PAIR,
+}

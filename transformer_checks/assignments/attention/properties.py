@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from transformer_checks.task import Case, Property
+from transformer_checks.task import Case
 
 
 def rows_sum_to_one(case: Case, values: Mapping[str, np.ndarray]) -> str | None:
@@ -38,24 +38,3 @@ def output_is_weighted_value(case: Case, values: Mapping[str, np.ndarray]) -> st
     if np.abs(implied - values["output"]).max() > 1e-3 * max(1.0, np.abs(implied).max()):
         return "the output is not what the returned weights make of the values"
     return None
-
-
-def is_left_alone(argument: str) -> Property:
-    """Return a property: a measurement leaves no marks on the argument that it measured."""
-
-    def said(case: Case, values: Mapping[str, np.ndarray]) -> str | None:
-        if values[f"{argument}.hooks"] > 0:
-            return (
-                f"a hook is still on `{argument}` after the call: the next who uses it is "
-                "silenced too"
-            )
-        by_name = sorted(case.arguments[argument]["weights"].items())
-        before = [array.ravel() for name, array in by_name if name != "num_heads"]
-        if not np.allclose(values[f"{argument}.weights"], np.concatenate(before)):
-            return f"the weights of `{argument}` hold other numbers after the call"
-        return None
-
-    return said
-
-
-module_is_left_alone = is_left_alone("module")

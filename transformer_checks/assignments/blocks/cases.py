@@ -117,7 +117,7 @@ def _norm_case(
     return Case(name, arguments, layout=layout)
 
 
-def norm_cases(rng: np.random.Generator) -> list[Case]:
+def layer_norm_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of layer_norm: 1 to 4 axes, both dtypes, eps from negligible to large."""
     plans: list[tuple[int, str, float, dict[str, Any]]] = [
         (2, "float32", EPS, {}),
@@ -146,7 +146,7 @@ def norm_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def add_cases(rng: np.random.Generator) -> list[Case]:
+def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of add_and_norm: never a single token, with which the bug would not show."""
     plans: list[tuple[str, float, str]] = [
         ("float32", EPS, "contiguous"),
@@ -246,7 +246,7 @@ def _encoder_case(
     return Case(name, arguments, settings, weights, layout)
 
 
-def encoder_cases(rng: np.random.Generator) -> list[Case]:
+def encoder_layer_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of EncoderLayer: each kind of norm, and the default, with each kind of mask."""
     plans = [
         ("", "none", "float32", "contiguous"),
@@ -305,7 +305,7 @@ def _turned(sizes: Sizes) -> Sizes:
     return replace(sizes, queries=sizes.keys, keys=max(3, sizes.queries))
 
 
-def decoder_cases(rng: np.random.Generator) -> list[Case]:
+def decoder_layer_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of DecoderLayer: each kind of norm with both masks, T below, above and equal to S."""
     plans = [
         ("", "none", "none", "float32", "contiguous"),
@@ -368,7 +368,7 @@ def _block_case(rng: np.random.Generator, sizes: Sizes, kind: str, dtype: str, l
     return Case(name, arguments, settings, weights, layout)
 
 
-def block_cases(rng: np.random.Generator) -> list[Case]:
+def find_the_second_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of CrossAttentionBlock: T below, above and equal to S."""
 
     def square() -> Sizes:
@@ -397,7 +397,7 @@ def block_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def count_cases(rng: np.random.Generator) -> list[Case]:
+def count_parameters_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of count_parameters: by hand, drawn, and the paper's base and big model."""
     sizes = [(2, 4, 1, 3), (4, 8, 1, 10), (4, 6, 2, 7), (6, 5, 3, 11)]
     for _ in range(6):
@@ -427,7 +427,7 @@ CONSTANT = "every norm gives the same for all tokens"
 TAKEN_BACK = "the first network takes back what the first attention writes"
 
 
-def damage_cases(rng: np.random.Generator) -> list[Case]:
+def damage_by_sublayer_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of damage_by_sublayer: any layers, and those whose damage is known from their make."""
     plans: list[tuple[str, int, dict[str, int], str, str]] = [
         ("", 2, {}, "float32", "contiguous"),
@@ -512,7 +512,7 @@ DEAD_ROLES = ("off", "zero")
 ROLES = (*DEAD_ROLES, "once", "often", "on", "unheard")
 
 
-def unit_cases(rng: np.random.Generator) -> list[Case]:
+def dead_units_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of dead_units: each hidden unit has a role, and its bias is made for it."""
     plans: list[tuple[tuple[str, ...], tuple[int, int, int], str, str]] = [
         (ROLES, (2, 3, 4), "float32", "contiguous"),

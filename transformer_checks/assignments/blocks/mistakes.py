@@ -1707,3 +1707,15 @@ DEAD = (
         change("[number for", "[torch.tensor(number) for"),
     ),
 )
+
+MISCONCEPTIONS = {
+    "layer_norm": LAYER_NORM,
+    "FeedForward": FEED_FORWARD,
+    "EncoderLayer": ENCODER_LAYER,
+    "DecoderLayer": DECODER_LAYER,
+    "count_parameters": COUNT,
+    "find_the_bug": ADD_AND_NORM,
+    "find_the_second_bug": CROSS_ATTENTION,
+    "damage_by_sublayer": DAMAGE,
+    "dead_units": DEAD,
+}

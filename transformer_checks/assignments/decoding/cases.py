@@ -26,6 +26,7 @@ from transformer_checks.assignments.shared_cases import (
     normal,
     plain_case,
 )
+from transformer_checks.running.asking import ReturnedError, describe
 from transformer_checks.task import SAID, Case, Made, Maker
 
 Prefix = tuple[int, ...]
@@ -117,7 +118,7 @@ def _named(arguments: dict[str, Any], dtype: str) -> str:
     return ", ".join([*described(arguments), *[dtype] * (dtype != "float32")])
 
 
-def greedy_cases(rng: np.random.Generator) -> list[Case]:
+def greedy_decode_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of greedy_decode: the end comes, at once, at the limit, too late, or never."""
     size = int(rng.integers(8, 13))
     spread = different_sizes(rng, 4, 8)
@@ -141,7 +142,7 @@ def greedy_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def prompt_cases(rng: np.random.Generator) -> list[Case]:
+def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of continue_prompt: prompts of one to five tokens, with the end and without."""
 
     def drawn(given: int, words: int, max_len: int, **options: Any) -> Case:
@@ -167,7 +168,7 @@ def prompt_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def batch_cases(rng: np.random.Generator) -> list[Case]:
+def find_another_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of continue_all: rows that end at different steps, and some that do not.
 
     In each, a row has ended some steps before another.
@@ -260,7 +261,7 @@ def _filter_case(
     return Case(", ".join(parts), arguments, layout=layout)
 
 
-def filter_cases(rng: np.random.Generator) -> list[Case]:
+def filter_logits_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of filter_logits: each of the two, both, none, and their edges."""
     sizes = different_sizes(rng, 6, 12)
     cases = [
@@ -454,7 +455,7 @@ def _garden_case(
     return replace(case, arguments={**case.arguments, "next_log_probs": model})
 
 
-def beam_cases(rng: np.random.Generator) -> list[Case]:
+def beam_search_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of beam_search: beams that hold all sequences, and garden paths."""
     cases = [
         _full_case(rng, 3, 3, 0.0, length=3),
@@ -541,7 +542,7 @@ def _low(case: Case) -> Case:
     return replace(case, name=f"{case.name}, scores near -900")
 
 
-def cache_cases(rng: np.random.Generator) -> list[Case]:
+def cached_attention_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of cached_attention: no cache yet, one token in it, and many."""
     cases = [
         *(_cache_case(rng, 0), _cache_case(rng, 3), _cache_case(rng, 1)),
@@ -624,7 +625,7 @@ def _log_probability(table: Table, path: Sequence[int]) -> float:
     return sum(float(table[tuple(path[:t])][path[t]]) for t in range(1, len(path)))
 
 
-def blame_cases(rng: np.random.Generator) -> list[Case]:
+def search_or_model_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of search_or_model: each verdict, with one right answer and with several."""
     plans: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
         ("search", (3, 3), {}),
@@ -716,7 +717,7 @@ def _sentences_case(
             return plain_case(hypothesis=hypothesis, references=references, n=n)
 
 
-def precision_cases(rng: np.random.Generator) -> list[Case]:
+def clipped_precision_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of clipped_precision: one reference and several, n from 1 to 4, and the edges."""
     several = ("sum", "first only", "best reference")
     cases = [
@@ -747,3 +748,25 @@ def precision_cases(rng: np.random.Generator) -> list[Case]:
     ]
     asked_again(cases, cases[2])
     return cases
+
+
+def output_and_pair(returned: Any) -> tuple[Any, ...]:
+    """Lay (output, (keys, values)) out flat.
+
+    Args:
+        returned: what the answer gave.
+
+    Returns:
+        output, keys and values.
+
+    Raises:
+        ReturnedError: if it has another form.
+    """
+    if not isinstance(returned, list | tuple) or len(returned) != 2:
+        raise ReturnedError(f"expected (output, (keys, values)), received {describe(returned)}")
+    output, pair = returned
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        raise ReturnedError(
+            f"the second result should be a pair (keys, values), received {describe(pair)}"
+        )
+    return (output, *pair)

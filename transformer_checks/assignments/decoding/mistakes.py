@@ -1296,3 +1296,14 @@ PRECISION = (
         (change(f"{CLIPPED}{ALL_OF_THEM}", f"{CLIPPED} / max(1, mine.total())"),),
     ),
 )
+
+MISCONCEPTIONS = {
+    "greedy_decode": GREEDY,
+    "filter_logits": FILTER,
+    "beam_search": BEAM,
+    "cached_attention": CACHED,
+    "find_the_bug": BUG,
+    "find_another_bug": ANOTHER_BUG,
+    "search_or_model": BLAME,
+    "clipped_precision": PRECISION,
+}

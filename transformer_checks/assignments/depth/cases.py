@@ -32,7 +32,7 @@ def _case(arguments: dict[str, Any], dtype: str, *notes: str, layout: str = "con
 # --- cases: cnn_receptive_field --------------------------------------------------------------
 
 
-def field_cases(rng: np.random.Generator) -> list[Case]:
+def cnn_receptive_field_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of cnn_receptive_field: odd and even kernels, with gaps and without."""
     kernels = [int(size) for size in rng.permutation([2, 3, 4, 5, 6, 7, 9])]
     layers = [int(count) for count in rng.integers(2, 13, size=7)]
@@ -62,7 +62,7 @@ def _place_case(
     return _case(arguments, dtype, f"from place {start} on")
 
 
-def place_cases(rng: np.random.Generator) -> list[Case]:
+def previous_token_weights_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of previous_token_weights: whole texts and pieces, two tokens and many."""
     drawn = different_sizes(rng, 4, 11, 6)
     plan = [
@@ -149,7 +149,7 @@ def lens_case(
     return _case(arguments, dtype, layout=layout)
 
 
-def lens_cases(rng: np.random.Generator) -> list[Case]:
+def logit_lens_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of logit_lens: one layer and many, one sequence, one token."""
 
     def sizes(*fixed: int) -> tuple[int, int, int, int]:
@@ -245,7 +245,7 @@ def _damage_case(
     return _case(arguments, dtype, *notes, layout=layout)
 
 
-def damage_cases(rng: np.random.Generator) -> list[Case]:
+def damage_by_key_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of damage_by_key: masks of several kinds, keys that others replace."""
     plans: list[tuple[str, str, str, dict[str, int]]] = [
         ("all", "float32", "contiguous", {}),
@@ -348,7 +348,7 @@ def is_clear(arguments: dict[str, Any], offset: int) -> bool:
     return bool((others < (1.0 - GAP) * damage[offset - 1]).all())
 
 
-def offset_cases(rng: np.random.Generator) -> list[Case]:
+def needed_offset_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of needed_offset: heads that look back by a known number of tokens."""
     plans = [
         ("sharp", 6, 1, 3, "float32"),
@@ -391,7 +391,7 @@ def _letters_case(rng: np.random.Generator, ids: list[int], dtype: str) -> Case:
     return _case({"letters": letters}, dtype, written)
 
 
-def induction_cases(rng: np.random.Generator) -> list[Case]:
+def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of find_the_bug: the same text twice, and letters at random, each more than once."""
 
     def twice(count: int) -> list[int]:

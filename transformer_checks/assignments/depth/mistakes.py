@@ -793,3 +793,12 @@ INDUCTION = (
         ),
     ),
 )
+
+MISCONCEPTIONS = {
+    "cnn_receptive_field": FIELD,
+    "previous_token_weights": PREVIOUS,
+    "logit_lens": LENS,
+    "damage_by_key": DAMAGE,
+    "needed_offset": OFFSET,
+    "find_the_bug": INDUCTION,
+}

@@ -19,7 +19,7 @@ from transformer_checks.assignments.shared_cases import (
     plain_case,
     with_gradients,
 )
-from transformer_checks.running.asking import describe
+from transformer_checks.running.asking import ReturnedError, describe
 from transformer_checks.task import SAID, Arrays, Case, Made, Maker
 
 # --- numbers ---------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def window_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def loss_cases(rng: np.random.Generator) -> list[Case]:
+def negative_sampling_loss_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of negative_sampling_loss, among them products that make the sigmoid 0 or 1."""
 
     def case(dtype: str, layout: str = PLAIN, note: str = "", **fixed: int) -> Case:
@@ -213,7 +213,7 @@ def loss_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def neighbour_cases(rng: np.random.Generator) -> list[Case]:
+def nearest_neighbours_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of nearest_neighbours: rows of very different lengths, angles that are not close."""
 
     def case(dtype: str, k: int, layout: str = PLAIN, place: int | None = None) -> Case:
@@ -256,7 +256,7 @@ def _apart(rng: np.random.Generator, vocab_size: int, d_model: int, token_id: in
             return weight
 
 
-def tied_cases(rng: np.random.Generator) -> list[Case]:
+def tied_logits_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of tied_logits: V and D differ, but for one in which a product without .T fits."""
 
     def case(dtype: str, layout: str = PLAIN, note: str = "", **fixed: int) -> Case:
@@ -289,7 +289,7 @@ def tied_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def pretrained_cases(rng: np.random.Generator) -> list[Case]:
+def embedding_from_pretrained_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of embedding_from_pretrained: frozen and not, padding anywhere and nowhere."""
 
     def case(dtype: str, trainable: bool, pad: int | None, layout: str = PLAIN) -> Case:
@@ -319,7 +319,7 @@ def pretrained_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def bug_cases(rng: np.random.Generator) -> list[Case]:
+def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of language_model; in each of them the bug as found shows."""
 
     def case(dtype: str, layout: str = PLAIN, note: str = "", **fixed: int) -> Case:
@@ -535,7 +535,7 @@ def _rows_case(
             return case
 
 
-def rows_cases(rng: np.random.Generator) -> list[Case]:
+def dead_rows_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of dead_rows: each kind of loss, with padding and without, gradients from before."""
     cases = [
         _rows_case(rng, "sum"),
@@ -557,3 +557,40 @@ def rows_cases(rng: np.random.Generator) -> list[Case]:
     ]
     asked_again(cases, cases[1])
     return cases
+
+
+# --- what is looked at ---------------------------------------------------------------------
+
+
+def entries_as_tuples(returned: Any) -> Any:
+    """Take a pair that is a list for one that is a tuple."""
+    if type(returned) not in (list, tuple):
+        return returned
+    return [tuple(each) if type(each) is list else each for each in returned]
+
+
+def rows_and_a_step(embedding: Any) -> tuple[Tensor, Tensor]:
+    """Look all tokens up, take one step of training that makes each number 1 smaller, look again.
+
+    Args:
+        embedding: what an answer returned.
+
+    Returns:
+        the (V, D) rows before and after the step.
+
+    Raises:
+        ReturnedError: if it is no nn.Embedding.
+    """
+    if not issubclass(type(embedding), nn.Embedding):
+        raise ReturnedError(f"expected an nn.Embedding, received {describe(embedding)}")
+    weight = embedding.weight
+    ids = torch.arange(len(weight), device=weight.device)
+    rows = embedding(ids)
+    if rows.requires_grad:
+        rows.sum().backward()
+    before = rows.detach().clone()
+    with torch.no_grad():
+        for parameter in embedding.parameters():
+            if parameter.grad is not None:
+                parameter -= parameter.grad.to_dense()
+        return before, embedding(ids)

@@ -1456,3 +1456,16 @@ DEAD = (
     ),
     with_wrong(TENSOR_FOR_NUMBER, change(IDS, "dead.nonzero().flatten()")),
 )
+
+MISCONCEPTIONS = {
+    "one_hot": ONE_HOT,
+    "embed": EMBED,
+    "skipgram_pairs": SKIPGRAM,
+    "cbow_examples": CBOW,
+    "negative_sampling_loss": LOSS,
+    "nearest_neighbours": NEIGHBOURS,
+    "tied_logits": TIED,
+    "embedding_from_pretrained": PRETRAINED,
+    "find_the_bug": BUG,
+    "dead_rows": DEAD,
+}

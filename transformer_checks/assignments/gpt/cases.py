@@ -204,7 +204,7 @@ def generate_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def window_cases(rng: np.random.Generator) -> list[Case]:
+def find_another_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of generate_long: the text gets longer than the model can read, in each of them."""
 
     def case(batch: int, length: int, new: int, max_len: int, dtype: str = "float32") -> Case:
@@ -236,7 +236,7 @@ def loss_case(
     return Case(f"{name}, {note}" if note else name, arguments)
 
 
-def lm_loss_cases(rng: np.random.Generator) -> list[Case]:
+def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of lm_loss: batches, one row, two tokens, a square."""
     cases = [
         *(loss_case(rng, 2, 3), loss_case(rng, 3, 5), loss_case(rng, 4, 7)),
@@ -489,7 +489,7 @@ def context_case(
             return case
 
 
-def context_cases(rng: np.random.Generator) -> list[Case]:
+def context_used_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of context_used."""
     one: Layer = {0: 1.0}
     two, three = {0: 1.0, 1: 1.0}, {0: 1.0, 1: 1.0, 2: 1.0}

@@ -958,3 +958,12 @@ CONTEXT = (
         change("return ids.shape[1] - s", "return torch.tensor(ids.shape[1] - s)"),
     ),
 )
+
+MISCONCEPTIONS = {
+    "lm_batch": BATCH,
+    "GPT": MODEL,
+    "generate": GENERATE,
+    "find_the_bug": LOSS,
+    "find_another_bug": WINDOW,
+    "context_used": CONTEXT,
+}

@@ -123,7 +123,7 @@ def ids_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def causal_cases(rng: np.random.Generator) -> list[Case]:
+def causal_mask_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of causal_mask: lengths, and the device left out, None, named, and another one."""
     drawn = different_sizes(rng, 6, 29)
     cases = [plain_case(length=length) for length in (3, 2, 4, 1, 5, *drawn[:3], 64)]
@@ -182,7 +182,7 @@ def _scores_case(
     return Case(", ".join(parts), arguments, layout=layout, precision=precision)
 
 
-def softmax_cases(rng: np.random.Generator) -> list[Case]:
+def masked_softmax_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of masked_softmax: masks that broadcast, four dtypes, empty rows, far scores."""
     sizes = draw_sizes(rng)
     plan: list[tuple[str, int, str, dict[str, Any]]] = [
@@ -257,7 +257,7 @@ def _named(arguments: dict[str, Any], dtype: str, layout: str, *more: str) -> st
     return ", ".join(parts)
 
 
-def bug_cases(rng: np.random.Generator) -> list[Case]:
+def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of causal_attention: a batch with padding, and one on another device.
 
     The code as found fails in all of them.
@@ -303,7 +303,7 @@ def _behind_padding(case: Case) -> dict[str, Any]:
     return changed
 
 
-def fill_cases(rng: np.random.Generator) -> list[Case]:
+def find_another_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of masked_attention: float16, or queries that may see nothing.
 
     The code as found fails in all of them.

@@ -973,3 +973,14 @@ AHEAD = (
     MORE_TOKENS,
     *HOW_MEASURED,
 )
+
+MISCONCEPTIONS = {
+    "padding_mask": PADDING,
+    "causal_mask": CAUSAL,
+    "target_mask": TARGET,
+    "masked_softmax": SOFTMAX,
+    "find_the_bug": BUG,
+    "find_another_bug": ANOTHER_BUG,
+    "moved_outputs": MOVED,
+    "how_far_ahead": AHEAD,
+}

@@ -31,7 +31,7 @@ def _evens(rng: np.random.Generator, start: int, stop: int, count: int) -> list[
     return sorted(int(number) for number in found)
 
 
-def frequency_cases(rng: np.random.Generator) -> list[Case]:
+def frequencies_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of frequencies: small, drawn and large sizes, odd and even numbers of pairs."""
     sizes = [4, 6, 2, *_evens(rng, 8, 62, 4), *_evens(rng, 64, 254, 3), 256, 512]
     cases = [plain_case(d_model=size) for size in sizes]
@@ -39,7 +39,7 @@ def frequency_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def table_cases(rng: np.random.Generator) -> list[Case]:
+def sinusoidal_encoding_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of sinusoidal_encoding: other lengths than sizes, a square one, and far positions."""
     drawn = _evens(rng, 8, 40, 7)
     lengths = [int(length) for length in rng.permutation(np.arange(9, 42, 2))[:6]]
@@ -56,7 +56,7 @@ def table_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def shift_cases(rng: np.random.Generator) -> list[Case]:
+def shift_matrix_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of shift_matrix: forth and back, near and far, and no move at all."""
     drawn = _evens(rng, 6, 40, 6)
     offsets = [int(offset) for offset in rng.permutation(np.arange(2, 40))[:4]]
@@ -115,7 +115,7 @@ def _sizes(rng: np.random.Generator) -> tuple[tuple[int, int, int], int]:
     return (batch, length, d_model), int(rng.choice(spare))
 
 
-def module_cases(rng: np.random.Generator) -> list[Case]:
+def positional_encoding_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of PositionalEncoding: shapes, both modes, and the edge of the table."""
 
     def made(**options: Any) -> Case:
@@ -145,7 +145,7 @@ def module_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def bug_cases(rng: np.random.Generator) -> list[Case]:
+def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of encode_positions: positions in order, in any order, and far ones."""
 
     def case(positions: np.ndarray, d_model: int) -> Case:
@@ -240,7 +240,7 @@ def _model(
     return made_arguments.model(said, described_weights, training=False)
 
 
-def effect_cases(rng: np.random.Generator) -> list[Case]:
+def order_effect_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of order_effect: each kind of model, with orders that are not undone by themselves."""
     plans = [
         *(("added", "float32", "contiguous"), ("attention", "float32", "contiguous")),
@@ -404,7 +404,7 @@ def known_table(kind: str, rng: np.random.Generator, length: int, d_model: int) 
             return table, known
 
 
-def distance_cases(rng: np.random.Generator) -> list[Case]:
+def consistent_distances_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of consistent_distances: each kind of table, some of them twice."""
     twice = ("clock hands", "one hand with two steps in turn", "three rows, again and again")
     cases = []

@@ -1088,3 +1088,13 @@ DISTANCES = (
     ),
     with_wrong(TENSOR_FOR_NUMBER, change("    return found", "    return torch.tensor(found)")),
 )
+
+MISCONCEPTIONS = {
+    "frequencies": FREQUENCIES,
+    "sinusoidal_encoding": TABLE,
+    "shift_matrix": SHIFT,
+    "PositionalEncoding": MODULE,
+    "find_the_bug": BUG,
+    "order_effect": EFFECT,
+    "consistent_distances": DISTANCES,
+}

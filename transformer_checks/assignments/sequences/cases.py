@@ -81,7 +81,7 @@ def _step_case(rng: np.random.Generator, plan: Plan) -> Case:
     return _case(arguments, dtype, layout=layout)
 
 
-def step_cases(rng: np.random.Generator) -> list[Case]:
+def recurrent_step_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of recurrent_step: one sequence and many, a state larger and smaller than a token."""
     plans = [*PLANS, ({"token": 9, "state": 2}, "float32", "contiguous")]
     cases = [_step_case(rng, plan) for plan in plans]
@@ -107,7 +107,7 @@ def _read_case(rng: np.random.Generator, plan: Plan) -> Case:
     return _case(arguments, dtype, layout=layout)
 
 
-def read_cases(rng: np.random.Generator) -> list[Case]:
+def unroll_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of unroll: short and long sequences, one and many, each with a state to begin from."""
     plans = [*PLANS, ({"length": 12}, "float64", "contiguous")]
     cases = [_read_case(rng, plan) for plan in plans]
@@ -156,7 +156,7 @@ def _look_case(rng: np.random.Generator, plan: Plan, kind: str) -> Case:
     return _case(arguments, dtype, {"all": "all seen"}.get(kind, f"{kind} hidden"), layout=layout)
 
 
-def look_cases(rng: np.random.Generator) -> list[Case]:
+def additive_attention_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of additive_attention: with padding, with other masks, and with nothing hidden."""
     kinds = ("scattered", "padding")
     # As many states as sequences, or as numbers in a state: a wrong axis makes no error there.
@@ -173,7 +173,7 @@ def look_cases(rng: np.random.Generator) -> list[Case]:
 # --- layer_cost ------------------------------------------------------------------------------
 
 
-def cost_cases(rng: np.random.Generator) -> list[Case]:
+def layer_cost_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of layer_cost: kernels that reach the end exactly and not, batches of one and many."""
     sizes = iter(int(size) for size in rng.permutation(np.arange(5, 40)))
     plan: list[tuple[Any, ...]] = [
@@ -375,7 +375,7 @@ def span_case(
     return _case(arguments, dtype)
 
 
-def span_cases(rng: np.random.Generator) -> list[Case]:
+def memory_span_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of memory_span: models that fade, keep, forget for a while, or are no chain at all."""
     plans = [
         ("fading", 9, 0.3, "float32"),
@@ -442,7 +442,7 @@ def _both_case(rng: np.random.Generator, plan: Plan) -> Case:
     return _case(arguments, dtype, layout=layout)
 
 
-def both_cases(rng: np.random.Generator) -> list[Case]:
+def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of find_the_bug, none of which the code as found passes: no sequence of one token."""
     plans = [
         *(plan for plan in PLANS if plan[0].get("length") != 1),

@@ -992,3 +992,12 @@ BUG = (
         ),
     ),
 )
+
+MISCONCEPTIONS = {
+    "recurrent_step": STEP,
+    "unroll": UNROLL,
+    "additive_attention": ADDITIVE,
+    "layer_cost": COST,
+    "memory_span": SPAN,
+    "find_the_bug": BUG,
+}

@@ -80,7 +80,7 @@ def _asked_again(cases: list[Case], number: int) -> list[Case]:
 # --- cases -----------------------------------------------------------------------------------
 
 
-def word_cases(rng: np.random.Generator) -> list[Case]:
+def word_tokenize_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of word_tokenize, from two words to what people write."""
     draw = Draw(rng)
     a, b, c, d, e, f = draw.words(6)
@@ -111,7 +111,7 @@ def word_cases(rng: np.random.Generator) -> list[Case]:
     return _asked_again([plain_case(text=text) for text in texts], 5)
 
 
-def vocab_cases(rng: np.random.Generator) -> list[Case]:
+def build_vocab_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of build_vocab: ties, limits, and special tokens that stand in the text."""
     draw = Draw(rng)
 
@@ -154,7 +154,7 @@ def vocab_cases(rng: np.random.Generator) -> list[Case]:
     )
 
 
-def encode_cases(rng: np.random.Generator) -> list[Case]:
+def encode_tokens_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of encode_tokens; the entries of a vocabulary are not in the order of their ids."""
     draw = Draw(rng)
 
@@ -216,7 +216,7 @@ def encode_cases(rng: np.random.Generator) -> list[Case]:
     )
 
 
-def pair_cases(rng: np.random.Generator) -> list[Case]:
+def count_pairs_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of count_pairs."""
     draw = Draw(rng)
 
@@ -255,7 +255,7 @@ def pair_cases(rng: np.random.Generator) -> list[Case]:
     )
 
 
-def merge_cases(rng: np.random.Generator) -> list[Case]:
+def merge_pair_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of merge_pair."""
     draw = Draw(rng)
     x, y, z = draw.letters(3)
@@ -293,7 +293,7 @@ def _corpus(draw: Draw, letters: Sequence[str], number: int, lengths: Sequence[i
     return {word: draw.number(1, 6) for word in sorted(words)}
 
 
-def train_cases(rng: np.random.Generator) -> list[Case]:
+def train_bpe_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of train_bpe: real words and such as have many ties and repetitions."""
     draw = Draw(rng)
     x, y, z, w = draw.letters(4)
@@ -327,7 +327,7 @@ def train_cases(rng: np.random.Generator) -> list[Case]:
     )
 
 
-def bpe_cases(rng: np.random.Generator) -> list[Case]:
+def bpe_encode_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of bpe_encode: words that were seen in training, and others."""
     draw = Draw(rng)
     x, y, z, w = draw.letters(4)
@@ -365,7 +365,7 @@ def bpe_cases(rng: np.random.Generator) -> list[Case]:
     return _asked_again([plain_case(word=word, merges=merges) for word, merges in cases], 2)
 
 
-def bug_cases(rng: np.random.Generator) -> list[Case]:
+def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of merge_words; in each of them the bug as found shows."""
     draw = Draw(rng)
 
@@ -466,7 +466,7 @@ def _leak_case(rule: str, text: str, trait: Any = "", in_decode: bool = False) -
     return Case(said, {**coders, "text": text})
 
 
-def leak_cases(rng: np.random.Generator) -> list[Case]:
+def shortest_leak_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of shortest_leak: each rule, leaks of all lengths, at the ends and in the middle."""
     draw = Draw(rng)
 

@@ -1482,3 +1482,15 @@ LEAK = (
         r"it returned None",
     ),
 )
+
+MISCONCEPTIONS = {
+    "word_tokenize": WORDS,
+    "build_vocab": VOCAB,
+    "encode_tokens": ENCODE,
+    "count_pairs": COUNT,
+    "merge_pair": MERGE,
+    "train_bpe": TRAIN,
+    "bpe_encode": BPE_ENCODE,
+    "find_the_bug": BUG,
+    "shortest_leak": LEAK,
+}

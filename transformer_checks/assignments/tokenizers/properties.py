@@ -8,7 +8,7 @@ from typing import Any
 
 from transformer_checks.assignments.tokenizers.answers import count_pairs, merge_pair
 from transformer_checks.assignments.tokenizers.cases import goes_through
-from transformer_checks.task import Case
+from transformer_checks.task import Case, Property
 
 
 def tokens_hold_the_text(case: Case, values: Mapping[str, Any]) -> str | None:
@@ -43,15 +43,19 @@ def one_id_a_token(case: Case, values: Mapping[str, Any]) -> str | None:
     return None
 
 
-def symbols_spell_the_word(case: Case, values: Mapping[str, Any], name: str) -> str | None:
-    """Say so if the symbols, put together, are not the word."""
-    spelled, word = "".join(values[name]), "".join(case.arguments["word"])
-    if spelled != word:
-        return (
-            f"the {name}, put together, spell {spelled!r}; the word is {word!r}. "
-            f"Received {values[name]!r}"
-        )
-    return None
+def spell_the_word(name: str) -> Property:
+    """Return a property of a result of this name: its symbols, put together, are the word."""
+
+    def symbols_spell_the_word(case: Case, values: Mapping[str, Any]) -> str | None:
+        spelled, word = "".join(values[name]), "".join(case.arguments["word"])
+        if spelled != word:
+            return (
+                f"the {name}, put together, spell {spelled!r}; the word is {word!r}. "
+                f"Received {values[name]!r}"
+            )
+        return None
+
+    return symbols_spell_the_word
 
 
 def each_merge_is_the_most_frequent(case: Case, values: Mapping[str, Any]) -> str | None:

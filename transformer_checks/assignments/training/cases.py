@@ -133,7 +133,7 @@ def draw_targets(rng: np.random.Generator, sizes: Sizes, pad_id: int = 0) -> np.
     return ids
 
 
-def split_cases(rng: np.random.Generator) -> list[Case]:
+def split_target_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of split_target: padded batches, a single sequence, two columns, a square."""
 
     def case(pad_id: int = 0, note: str = "", **fixed: int) -> Case:
@@ -264,7 +264,7 @@ def _with_twins(rng: np.random.Generator, cases: list[Case], base: Case) -> None
     asked_again(cases, base)
 
 
-def loss_cases(rng: np.random.Generator) -> list[Case]:
+def sequence_loss_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of sequence_loss: with and without padding and smoothing, and loud logits."""
     eps = float(rng.choice([0.1, 0.15, 0.2]))
     cases = [
@@ -301,7 +301,7 @@ def scalar_gradients(case: Case, rng: np.random.Generator) -> Case:
     return replace(case, name=f"{case.name}, gradients", cotangent=cotangent)
 
 
-def accuracy_cases(rng: np.random.Generator) -> list[Case]:
+def token_accuracy_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of token_accuracy; the model says padding too, and padding where it should."""
     cases = [
         logits_case(rng, padded=False, batch=2, length=3),
@@ -350,7 +350,7 @@ def _says_padding(rng: np.random.Generator, case: Case) -> Case:
     return case
 
 
-def perplexity_cases(rng: np.random.Generator) -> list[Case]:
+def find_the_silent_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of perplexity, all with padding."""
     cases = [
         logits_case(rng, batch=2, length=3),
@@ -380,7 +380,7 @@ def _sure(case: Case) -> Case:
 # --- the learning rate -----------------------------------------------------------------------
 
 
-def rate_cases(rng: np.random.Generator) -> list[Case]:
+def noam_learning_rate_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of noam_learning_rate: the first step, the rise, the peak and the fall."""
     sizes = [int(size) for size in rng.permutation([32, 64, 96, 128, 192, 256, 384, 768])]
     warmups = [int(steps) for steps in rng.integers(20, 3000, size=7)]
@@ -474,7 +474,7 @@ def _padded_target(case: Case) -> dict[str, Any]:
     return {"tgt": np.concatenate((tgt, pads), axis=1)}
 
 
-def step_cases(rng: np.random.Generator) -> list[Case]:
+def train_step_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of train_step: old gradients, momentum, several rates, other ids of padding."""
     cases = [
         step_case(rng, batch=2, length=3),
@@ -491,7 +491,7 @@ def step_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def bug_cases(rng: np.random.Generator) -> list[Case]:
+def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of teacher_forced_loss."""
     cases = [
         model_case(rng, batch=2, length=3),
@@ -650,7 +650,7 @@ def _said_of_patchwork(model: Mapping[str, Any], zeros: str) -> str:
     return "; ".join(said)
 
 
-def stuck_cases(rng: np.random.Generator) -> list[Case]:
+def stuck_parameters_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of stuck_parameters: which are stuck is known, and which of the two reasons it has.
 
     In a target of 2 rows and 3 positions some tokens are not read, and their rows do not change.

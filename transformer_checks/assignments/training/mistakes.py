@@ -984,3 +984,14 @@ STUCK = (
         (change(f"if {STOOD}", f"if not {STOOD}"),),
     ),
 )
+
+MISCONCEPTIONS = {
+    "split_target": SPLIT,
+    "sequence_loss": LOSS,
+    "noam_learning_rate": RATE,
+    "token_accuracy": ACCURACY,
+    "train_step": STEP,
+    "find_the_bug": BUG,
+    "find_the_silent_bug": SILENT_BUG,
+    "stuck_parameters": STUCK,
+}
