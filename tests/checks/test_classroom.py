@@ -244,6 +244,29 @@ print("others", [name for name in os.listdir("/proc") if name.isdigit() and int(
     assert not Path("/written.txt").exists()
 
 
+def test_the_answers_are_not_in_the_sandbox(tmp_path: Path) -> None:
+    source = """
+from pathlib import Path
+import transformer_checks, transformer_ref
+from transformer_checks import depth
+for package in (transformer_checks, transformer_ref):
+    for path in Path(package.__file__).parent.rglob("*"):
+        if path.is_file() and b"def damage_by_key(" in path.read_bytes():
+            print("found in", path)
+print("so many files", len(list(Path(transformer_checks.__file__).parent.rglob("*.py"))))
+try:
+    depth.damage_by_key(None, None, None, None)
+except RuntimeError as error:
+    print(error)
+"""
+    answers = sandbox.ASSIGNMENTS / "depth" / "answers.py"
+    assert "def damage_by_key(" in answers.read_text(encoding="utf-8")
+    printed = grade(source, tmp_path).cells[1].printed
+    assert "found in" not in printed
+    assert "so many files" in printed
+    assert "own damage_by_key is not here" in printed
+
+
 def test_a_submission_finds_nothing_of_the_one_before(tmp_path: Path) -> None:
     first = """
 import os, subprocess, torch

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 
 import pytest
 
 import transformer_checks
-from transformer_checks.registry import SLUGS
+from transformer_checks.registry import HANDED_OUT, SLUGS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_the_answers_are_handed_out_where_a_notebook_imports_them(slug: str) -> None:
+    notebook = (ROOT / "exercises" / slug / f"{slug}.ipynb").read_text(encoding="utf-8")
+    imports = f"from transformer_checks import {slug} as reference" in notebook
+    assert imports == (slug in HANDED_OUT)
 
 
 @pytest.mark.parametrize("slug", SLUGS)

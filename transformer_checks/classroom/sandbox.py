@@ -34,12 +34,18 @@ from transformer_checks.limits import (
     SUBMISSION_SECONDS,
     SUBMISSION_TASKS,
 )
+from transformer_checks.registry import HANDED_OUT
 
 # What grades, and what answers are written with.
 PACKAGES = tuple(
     Path(str(package.__file__)).resolve().parent
     for package in (transformer_checks, transformer_ref)
 )
+ASSIGNMENTS = PACKAGES[0] / "assignments"
+# What of them a student's process has no use for, and what lies there instead of the answers.
+ANSWERS = "answers.py"
+HIDDEN = ("__pycache__", "mistakes.py", "misconceptions.md")
+STAND_IN = Path(__file__).with_name("hidden.py")
 HOME = "/tmp/home"  # in the sandbox, where /tmp is a folder of its own in memory
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
@@ -134,6 +140,7 @@ class Bubblewrap(Sandbox):
             command += ["--ro-bind-try", folder, folder]
         for path in _python_folders():
             command += ["--ro-bind", str(path), str(path)]
+        command += ["--ro-bind", _without_answers(), str(ASSIGNMENTS)]
         command += ["--remount-ro", "/dev", "--remount-ro", "/"]
         return [*command, "--chdir", HOME, *_limited([sys.executable, "-P", *arguments])]
 
@@ -160,6 +167,7 @@ class Podman(Sandbox):
         command += [f"--tmpfs={folder}:size={SUBMISSION_FILE_BYTES}" for folder in ("/tmp", HOME)]
         folders = [Path(each) for each in SYSTEM_FOLDERS if Path(each).exists()]
         command += [f"--volume={path}:{path}:ro" for path in [*folders, *_python_folders()]]
+        command += [f"--volume={_without_answers()}:{ASSIGNMENTS}:ro"]
         command += [f"--workdir={HOME}", *options, "--rootfs", _empty_folder()]
         return [*command, *_limited([sys.executable, "-P", *arguments])]
 
@@ -187,6 +195,18 @@ def _empty_folder() -> str:
     """Make a folder that lasts as long as this process: the root of its containers."""
     folder = tempfile.mkdtemp(prefix="grading-root-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@cache
+def _without_answers() -> str:
+    """Copy the assignments without what would give the answers away."""
+    folder = tempfile.mkdtemp(prefix="grading-assignments-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    shutil.copytree(ASSIGNMENTS, folder, ignore=shutil.ignore_patterns(*HIDDEN), dirs_exist_ok=True)
+    for path in Path(folder).glob(f"*/{ANSWERS}"):
+        if path.parent.name not in HANDED_OUT:
+            shutil.copyfile(STAND_IN, path)
     return folder
 
 
