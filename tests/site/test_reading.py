@@ -124,7 +124,7 @@ def test_a_chapter_ends_with_its_exercise_and_the_next_chapter(name: str) -> Non
     minutes = re.findall(
         r"They take about (\d+) minutes", (ROOT / f"{exercise}.ipynb").read_text(encoding="utf-8")
     )
-    lead = f"Practise this ({minutes[0]} minutes)" if minutes else "Practise this"
+    lead = f"Practice this ({minutes[0]} minutes)" if minutes else "Practice this"
     assert (cards["practise"][0], cards["practise"][2]) == (lead, exercise)
     index = (ROOT / "book/index.md").read_text(encoding="utf-8")
     (said,) = re.findall(rf"\]\({Path(after).name}\.ipynb\), (\d+) minutes", index)
