@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transformer_checks.assignments.depth import answers, mistakes
+from transformer_checks.assignments.depth import answers
 from transformer_checks.assignments.depth.cases import (
     STACK,
     damage_cases,
@@ -18,10 +18,12 @@ from transformer_checks.assignments.depth.properties import (
     keys_that_nobody_sees_do_nothing,
     rows_are_weights,
 )
+from transformer_checks.assignments.misconceptions import misconceptions_of
 from transformer_checks.task import FunctionTask, Task
 
 HERE = "transformer_checks.depth"
 KEPT = "The arguments are not changed. No gradients are asked for."
+MISCONCEPTIONS = misconceptions_of("depth")
 TASKS: tuple[Task, ...] = (
     FunctionTask(
         key="depth.cnn_receptive_field",
@@ -37,7 +39,7 @@ TASKS: tuple[Task, ...] = (
         cases=field_cases,
         properties=(is_one_at_least,),
         forbidden=(f"{HERE}.cnn_receptive_field",),
-        misconceptions=mistakes.FIELD,
+        misconceptions=MISCONCEPTIONS["cnn_receptive_field"],
         form=int,
     ),
     FunctionTask(
@@ -55,7 +57,7 @@ TASKS: tuple[Task, ...] = (
         cases=place_cases,
         properties=(rows_are_weights,),
         forbidden=(f"{HERE}.previous_token_weights",),
-        misconceptions=mistakes.PREVIOUS,
+        misconceptions=MISCONCEPTIONS["previous_token_weights"],
     ),
     FunctionTask(
         key="depth.logit_lens",
@@ -71,7 +73,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.logit_lens,
         cases=lens_cases,
         forbidden=(f"{HERE}.logit_lens",),
-        misconceptions=mistakes.LENS,
+        misconceptions=MISCONCEPTIONS["logit_lens"],
         makers={"model": STACK},
     ),
     FunctionTask(
@@ -88,7 +90,7 @@ TASKS: tuple[Task, ...] = (
         cases=damage_cases,
         properties=(keys_that_nobody_sees_do_nothing,),
         forbidden=(f"{HERE}.damage_by_key",),
-        misconceptions=mistakes.DAMAGE,
+        misconceptions=MISCONCEPTIONS["damage_by_key"],
         any_float=True,
     ),
     FunctionTask(
@@ -106,7 +108,7 @@ TASKS: tuple[Task, ...] = (
         cases=offset_cases,
         properties=(is_an_offset,),
         forbidden=(f"{HERE}.needed_offset",),
-        misconceptions=mistakes.OFFSET,
+        misconceptions=MISCONCEPTIONS["needed_offset"],
         form=int,
     ),
     FunctionTask(
@@ -123,6 +125,6 @@ TASKS: tuple[Task, ...] = (
         reference=answers.induction,
         cases=induction_cases,
         forbidden=(f"{HERE}.induction",),
-        misconceptions=mistakes.INDUCTION,
+        misconceptions=MISCONCEPTIONS["find_the_bug"],
     ),
 )
