@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from transformer_checks.assignments.sequences import answers, mistakes
+from transformer_checks.assignments.misconceptions import misconceptions_of
+from transformer_checks.assignments.sequences import answers
 from transformer_checks.assignments.sequences.cases import (
     MODEL,
     READER,
@@ -31,6 +32,7 @@ EVERYWHERE = (
     "Gradients reach every input."
 )
 LEFT_ALONE = "The arguments are not changed. No gradients are asked for."
+MISCONCEPTIONS = misconceptions_of("sequences")
 TASKS: tuple[Task, ...] = (
     FunctionTask(
         key="sequences.recurrent_step",
@@ -45,7 +47,7 @@ TASKS: tuple[Task, ...] = (
         cases=step_cases,
         properties=(hidden_is_inside,),
         forbidden=(*READERS, f"{HERE}.recurrent_step"),
-        misconceptions=mistakes.STEP,
+        misconceptions=MISCONCEPTIONS["recurrent_step"],
     ),
     FunctionTask(
         key="sequences.unroll",
@@ -60,7 +62,7 @@ TASKS: tuple[Task, ...] = (
         cases=read_cases,
         properties=(states_are_inside,),
         forbidden=(*READERS, f"{HERE}.unroll"),
-        misconceptions=mistakes.UNROLL,
+        misconceptions=MISCONCEPTIONS["unroll"],
     ),
     FunctionTask(
         key="sequences.additive_attention",
@@ -77,7 +79,7 @@ TASKS: tuple[Task, ...] = (
         cases=look_cases,
         properties=(weights_are_shares, context_belongs_to_the_weights),
         forbidden=(f"{HERE}.additive_attention",),
-        misconceptions=mistakes.ADDITIVE,
+        misconceptions=MISCONCEPTIONS["additive_attention"],
     ),
     FunctionTask(
         key="sequences.layer_cost",
@@ -97,7 +99,7 @@ TASKS: tuple[Task, ...] = (
         cases=cost_cases,
         properties=(costs_are_three,),
         forbidden=(f"{HERE}.layer_cost",),
-        misconceptions=mistakes.COST,
+        misconceptions=MISCONCEPTIONS["layer_cost"],
         form=list[int],
     ),
     FunctionTask(
@@ -116,7 +118,7 @@ TASKS: tuple[Task, ...] = (
         cases=span_cases,
         properties=(is_a_place, model_is_left_alone),
         forbidden=(f"{HERE}.memory_span",),
-        misconceptions=mistakes.SPAN,
+        misconceptions=MISCONCEPTIONS["memory_span"],
         makers={"model": MODEL},
         form=int,
     ),
@@ -134,7 +136,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.read_both_ways,
         cases=both_cases,
         forbidden=(f"{HERE}.read_both_ways",),
-        misconceptions=mistakes.BUG,
+        misconceptions=MISCONCEPTIONS["find_the_bug"],
         makers={"forwards": READER, "backwards": READER},
     ),
 )
