@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transformer_checks.assignments.gpt import answers, mistakes
+from transformer_checks.assignments.gpt import answers
 from transformer_checks.assignments.gpt.cases import (
     MODEL,
     READER,
@@ -23,6 +23,7 @@ from transformer_checks.assignments.gpt.properties import (
     sees_the_past,
 )
 from transformer_checks.assignments.gpt.questions import ask_gpt, find_gpt
+from transformer_checks.assignments.misconceptions import misconceptions_of
 from transformer_checks.task import FunctionTask, ProbeTask, Task
 
 MODULE = "transformer_ref.gpt"
@@ -42,6 +43,7 @@ WHOLE = (
 )
 CALLABLE = "model is a callable from ids (B, T) int64 to logits (B, T, V)"
 KEPT = "The arguments are not changed."
+MISCONCEPTIONS = misconceptions_of("gpt")
 TASKS: tuple[Task, ...] = (
     FunctionTask(
         key="gpt.lm_batch",
@@ -57,7 +59,7 @@ TASKS: tuple[Task, ...] = (
         cases=lm_batch_cases,
         properties=(labels_are_later,),
         forbidden=(f"{HERE}.lm_batch",),
-        misconceptions=mistakes.BATCH,
+        misconceptions=MISCONCEPTIONS["lm_batch"],
     ),
     ProbeTask(
         key="gpt.GPT",
@@ -78,7 +80,7 @@ TASKS: tuple[Task, ...] = (
         cases=gpt_cases,
         properties=(has_logits, sees_the_past, answers_the_question, grows_as_it_should),
         forbidden=(*WHOLE, f"{MODULE}.GPT", f"{HERE}.GPT"),
-        misconceptions=mistakes.MODEL,
+        misconceptions=MISCONCEPTIONS["GPT"],
         form=dict[str, str],
         ask=ask_gpt,
         find=find_gpt,
@@ -96,7 +98,7 @@ TASKS: tuple[Task, ...] = (
         cases=generate_cases,
         properties=(begins_with_the_prompt,),
         forbidden=WRITERS,
-        misconceptions=mistakes.GENERATE,
+        misconceptions=MISCONCEPTIONS["generate"],
         makers={"model": MODEL},
     ),
     FunctionTask(
@@ -111,7 +113,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.lm_loss,
         cases=lm_loss_cases,
         forbidden=(f"{HERE}.lm_loss",),
-        misconceptions=mistakes.LOSS,
+        misconceptions=MISCONCEPTIONS["find_the_bug"],
         makers={"model": MODEL},
     ),
     FunctionTask(
@@ -128,7 +130,7 @@ TASKS: tuple[Task, ...] = (
         cases=window_cases,
         properties=(begins_with_the_prompt,),
         forbidden=WRITERS,
-        misconceptions=mistakes.WINDOW,
+        misconceptions=MISCONCEPTIONS["find_another_bug"],
         makers={"model": MODEL},
     ),
     FunctionTask(
@@ -146,7 +148,7 @@ TASKS: tuple[Task, ...] = (
         cases=context_cases,
         properties=(counts_tokens_of_the_text,),
         forbidden=(f"{HERE}.context_used",),
-        misconceptions=mistakes.CONTEXT,
+        misconceptions=MISCONCEPTIONS["context_used"],
         form=int,
         makers={"model": READER},
     ),
