@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transformer_checks.assignments.attention.tasks import FUSED
-from transformer_checks.assignments.masking import answers, mistakes
+from transformer_checks.assignments.masking import answers
 from transformer_checks.assignments.masking.cases import (
     FULL,
     HALF,
@@ -22,6 +22,7 @@ from transformer_checks.assignments.masking.properties import (
     says_who_may_see,
     seen_rows_sum_to_one,
 )
+from transformer_checks.assignments.misconceptions import misconceptions_of
 from transformer_checks.task import FunctionTask, Task
 
 MODULE = "transformer_ref.masks"
@@ -38,6 +39,7 @@ CHANGED = (
 )
 # What an output depends on is measured here, and not taken from a mask.
 MASKS = ("transformer_ref.masks.causal_mask", "transformer_ref.masks.target_mask")
+MISCONCEPTIONS = misconceptions_of("masking")
 TASKS: tuple[Task, ...] = (
     FunctionTask(
         key="masking.padding_mask",
@@ -52,7 +54,7 @@ TASKS: tuple[Task, ...] = (
         cases=ids_cases,
         properties=(says_who_may_see,),
         forbidden=(f"{MODULE}.padding_mask",),
-        misconceptions=mistakes.PADDING,
+        misconceptions=MISCONCEPTIONS["padding_mask"],
     ),
     FunctionTask(
         key="masking.causal_mask",
@@ -66,7 +68,7 @@ TASKS: tuple[Task, ...] = (
         cases=causal_cases,
         properties=(says_who_may_see,),
         forbidden=(f"{MODULE}.causal_mask",),
-        misconceptions=mistakes.CAUSAL,
+        misconceptions=MISCONCEPTIONS["causal_mask"],
     ),
     FunctionTask(
         key="masking.target_mask",
@@ -81,7 +83,7 @@ TASKS: tuple[Task, ...] = (
         cases=ids_cases,
         properties=(says_who_may_see,),
         forbidden=(f"{MODULE}.target_mask",),
-        misconceptions=mistakes.TARGET,
+        misconceptions=MISCONCEPTIONS["target_mask"],
     ),
     FunctionTask(
         key="masking.masked_softmax",
@@ -98,7 +100,7 @@ TASKS: tuple[Task, ...] = (
         cases=softmax_cases,
         properties=(hidden_weigh_nothing, seen_rows_sum_to_one),
         forbidden=(f"{MODULE}.masked_softmax",),
-        misconceptions=mistakes.SOFTMAX,
+        misconceptions=MISCONCEPTIONS["masked_softmax"],
         tolerances={**FULL, **HALF},
     ),
     FunctionTask(
@@ -119,7 +121,7 @@ TASKS: tuple[Task, ...] = (
             *(f"{MODULE}.{name}" for name in ("padding_mask", "causal_mask", "target_mask")),
             "transformer_checks.masking.causal_attention",
         ),
-        misconceptions=mistakes.BUG,
+        misconceptions=MISCONCEPTIONS["find_the_bug"],
     ),
     FunctionTask(
         key="masking.find_another_bug",
@@ -135,7 +137,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.masked_attention,
         cases=fill_cases,
         forbidden=(*FUSED, "transformer_checks.masking.masked_attention"),
-        misconceptions=mistakes.ANOTHER_BUG,
+        misconceptions=MISCONCEPTIONS["find_another_bug"],
         tolerances={**FULL, "float16": (1e-2, 1e-2)},
     ),
     FunctionTask(
@@ -150,7 +152,7 @@ TASKS: tuple[Task, ...] = (
         cases=leak_cases,
         properties=(says_what_depends,),
         forbidden=MASKS,
-        misconceptions=mistakes.MOVED,
+        misconceptions=MISCONCEPTIONS["moved_outputs"],
         makers={"model": MODEL},
     ),
     FunctionTask(
@@ -165,7 +167,7 @@ TASKS: tuple[Task, ...] = (
         cases=leak_cases,
         properties=(says_what_is_furthest,),
         forbidden=MASKS,
-        misconceptions=mistakes.AHEAD,
+        misconceptions=MISCONCEPTIONS["how_far_ahead"],
         form=int,
         makers={"model": MODEL},
     ),
