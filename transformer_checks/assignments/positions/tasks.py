@@ -6,7 +6,8 @@ Tables are therefore judged to 1e-3, which no misconception comes near.
 
 from __future__ import annotations
 
-from transformer_checks.assignments.positions import answers, mistakes
+from transformer_checks.assignments.misconceptions import misconceptions_of
+from transformer_checks.assignments.positions import answers
 from transformer_checks.assignments.positions.cases import (
     MODEL,
     bug_cases,
@@ -33,6 +34,7 @@ TABLE_TOLERANCE = {"float32": (0.0, 1e-3)}
 MODULE = "transformer_ref.positions"
 HERE = "transformer_checks.positions"
 FLOATS = "float32 or float64"
+MISCONCEPTIONS = misconceptions_of("positions")
 TASKS: tuple[Task, ...] = (
     FunctionTask(
         key="positions.frequencies",
@@ -45,7 +47,7 @@ TASKS: tuple[Task, ...] = (
         cases=frequency_cases,
         properties=(first_is_one, falls_evenly),
         forbidden=(f"{MODULE}.frequencies",),
-        misconceptions=mistakes.FREQUENCIES,
+        misconceptions=MISCONCEPTIONS["frequencies"],
         tolerances={"float32": (1e-5, 1e-9)},
         any_float=True,
     ),
@@ -62,7 +64,7 @@ TASKS: tuple[Task, ...] = (
         cases=table_cases,
         properties=(position_zero_is_at_zero, pairs_are_on_the_circle),
         forbidden=(f"{MODULE}.sinusoidal_encoding", f"{MODULE}.SinusoidalPositions"),
-        misconceptions=mistakes.TABLE,
+        misconceptions=MISCONCEPTIONS["sinusoidal_encoding"],
         tolerances=TABLE_TOLERANCE,
     ),
     FunctionTask(
@@ -77,7 +79,7 @@ TASKS: tuple[Task, ...] = (
         cases=shift_cases,
         properties=(moves_every_position,),
         forbidden=(f"{MODULE}.shift_matrix",),
-        misconceptions=mistakes.SHIFT,
+        misconceptions=MISCONCEPTIONS["shift_matrix"],
         tolerances=TABLE_TOLERANCE,
         any_float=True,
     ),
@@ -96,7 +98,7 @@ TASKS: tuple[Task, ...] = (
         cases=module_cases,
         properties=(everything_is_dropped, same_in_every_sequence),
         forbidden=(f"{MODULE}.SinusoidalPositions",),
-        misconceptions=mistakes.MODULE,
+        misconceptions=MISCONCEPTIONS["PositionalEncoding"],
         tolerances={
             "float32": (2e-4, 2e-4),
             "float64": (2e-4, 2e-4),
@@ -122,7 +124,7 @@ TASKS: tuple[Task, ...] = (
             f"{MODULE}.SinusoidalPositions",
             f"{HERE}.encode_positions",
         ),
-        misconceptions=mistakes.BUG,
+        misconceptions=MISCONCEPTIONS["find_the_bug"],
         tolerances=TABLE_TOLERANCE,
     ),
     FunctionTask(
@@ -139,7 +141,7 @@ TASKS: tuple[Task, ...] = (
         cases=effect_cases,
         properties=(without_order_no_effect,),
         forbidden=(f"{HERE}.order_effect",),
-        misconceptions=mistakes.EFFECT,
+        misconceptions=MISCONCEPTIONS["order_effect"],
         form=float,
         makers={"model": MODEL},
     ),
@@ -156,7 +158,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.consistent_distances,
         cases=distance_cases,
         forbidden=(f"{HERE}.consistent_distances",),
-        misconceptions=mistakes.DISTANCES,
+        misconceptions=MISCONCEPTIONS["consistent_distances"],
         form=list[int],
     ),
 )
