@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from transformer_checks.assignments import made_arguments
-from transformer_checks.assignments.training import answers, mistakes
+from transformer_checks.assignments.misconceptions import misconceptions_of
+from transformer_checks.assignments.training import answers
 from transformer_checks.assignments.training.cases import (
     MODEL,
     NO_GRADIENT,
@@ -38,6 +39,7 @@ MODEL_ARGUMENTS = (
     "tgt (B, T+1): begin token, tokens, end token, padding of the id pad_id"
 )
 KEPT = "The arguments are not changed."
+MISCONCEPTIONS = misconceptions_of("training")
 TASKS: tuple[Task, ...] = (
     FunctionTask(
         key="training.split_target",
@@ -50,7 +52,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.split_target,
         cases=split_cases,
         forbidden=(f"{MODULE}.split_target",),
-        misconceptions=mistakes.SPLIT,
+        misconceptions=MISCONCEPTIONS["split_target"],
     ),
     FunctionTask(
         key="training.sequence_loss",
@@ -65,7 +67,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.sequence_loss,
         cases=loss_cases,
         forbidden=(f"{MODULE}.sequence_loss",),
-        misconceptions=mistakes.LOSS,
+        misconceptions=MISCONCEPTIONS["sequence_loss"],
     ),
     FunctionTask(
         key="training.noam_learning_rate",
@@ -79,7 +81,7 @@ TASKS: tuple[Task, ...] = (
         cases=rate_cases,
         properties=(is_above_zero,),
         forbidden=(f"{MODULE}.noam_learning_rate",),
-        misconceptions=mistakes.RATE,
+        misconceptions=MISCONCEPTIONS["noam_learning_rate"],
         tolerances={"float32": (1e-5, 1e-12)},
         form=float,
     ),
@@ -96,7 +98,7 @@ TASKS: tuple[Task, ...] = (
         cases=accuracy_cases,
         properties=(is_a_share,),
         forbidden=(f"{HERE}.token_accuracy",),
-        misconceptions=mistakes.ACCURACY,
+        misconceptions=MISCONCEPTIONS["token_accuracy"],
         form=float,
     ),
     FunctionTask(
@@ -113,7 +115,7 @@ TASKS: tuple[Task, ...] = (
         cases=step_cases,
         properties=(something_is_learned,),
         forbidden=(f"{HERE}.train_step", f"{MODULE}.Trainer"),
-        misconceptions=mistakes.STEP,
+        misconceptions=MISCONCEPTIONS["train_step"],
         form=float,
         makers={"model": MODEL, "optimizer": made_arguments.OPTIMIZER},
     ),
@@ -129,7 +131,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.teacher_forced_loss,
         cases=bug_cases,
         forbidden=(f"{HERE}.teacher_forced_loss",),
-        misconceptions=mistakes.BUG,
+        misconceptions=MISCONCEPTIONS["find_the_bug"],
         makers={"model": MODEL},
     ),
     FunctionTask(
@@ -144,7 +146,7 @@ TASKS: tuple[Task, ...] = (
         cases=perplexity_cases,
         properties=(is_one_at_least,),
         forbidden=(f"{HERE}.perplexity", f"{MODULE}.sequence_loss"),
-        misconceptions=mistakes.SILENT_BUG,
+        misconceptions=MISCONCEPTIONS["find_the_silent_bug"],
         form=float,
     ),
     FunctionTask(
@@ -166,7 +168,7 @@ TASKS: tuple[Task, ...] = (
         cases=stuck_cases,
         properties=(is_measured_around_a_step,),
         forbidden=(f"{HERE}.stuck_parameters",),
-        misconceptions=mistakes.STUCK,
+        misconceptions=MISCONCEPTIONS["stuck_parameters"],
         form=dict[str, str],
         makers={"model": PATCHWORK, "optimizer": made_arguments.OPTIMIZER},
     ),
