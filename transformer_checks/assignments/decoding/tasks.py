@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from transformer_checks.assignments.attention.tasks import FUSED
-from transformer_checks.assignments.decoding import answers, mistakes
+from transformer_checks.assignments.decoding import answers
 from transformer_checks.assignments.decoding.cases import (
     CACHE,
     batch_cases,
@@ -25,6 +25,7 @@ from transformer_checks.assignments.decoding.properties import (
     rows_begin_and_end,
 )
 from transformer_checks.assignments.made_arguments import TOKEN_FUNCTION
+from transformer_checks.assignments.misconceptions import misconceptions_of
 from transformer_checks.running.asking import ReturnedError, describe
 from transformer_checks.task import FunctionTask, Task
 
@@ -58,6 +59,7 @@ def output_and_pair(returned: Any) -> tuple[Any, ...]:
 MODULE = "transformer_ref.decoding"
 HERE = "transformer_checks.decoding"
 LISTED = "ids are a list of int and next_logits(ids) gives (V,)"
+MISCONCEPTIONS = misconceptions_of("decoding")
 TASKS: tuple[Task, ...] = (
     FunctionTask(
         key="decoding.greedy_decode",
@@ -76,7 +78,7 @@ TASKS: tuple[Task, ...] = (
             f"{MODULE}.extend",
             *(f"{HERE}.{name}" for name in ("greedy_decode", "continue_prompt")),
         ),
-        misconceptions=mistakes.GREEDY,
+        misconceptions=MISCONCEPTIONS["greedy_decode"],
         form=list[int],
         makers={"next_logits": TOKEN_FUNCTION},
     ),
@@ -96,7 +98,7 @@ TASKS: tuple[Task, ...] = (
         cases=filter_cases,
         properties=(keeps_or_leaves_out,),
         forbidden=(f"{MODULE}.filter_logits",),
-        misconceptions=mistakes.FILTER,
+        misconceptions=MISCONCEPTIONS["filter_logits"],
     ),
     FunctionTask(
         key="decoding.beam_search",
@@ -116,7 +118,7 @@ TASKS: tuple[Task, ...] = (
         cases=beam_cases,
         properties=(begins_and_ends,),
         forbidden=(f"{MODULE}.beam_search", f"{HERE}.beam_search"),
-        misconceptions=mistakes.BEAM,
+        misconceptions=MISCONCEPTIONS["beam_search"],
         form=list[int],
         makers={"next_log_probs": TOKEN_FUNCTION},
     ),
@@ -135,7 +137,7 @@ TASKS: tuple[Task, ...] = (
         cases=cache_cases,
         properties=(oldest_first,),
         forbidden=(*FUSED, f"{HERE}.cached_attention"),
-        misconceptions=mistakes.CACHED,
+        misconceptions=MISCONCEPTIONS["cached_attention"],
         observe=output_and_pair,
         makers={"cache": CACHE},
     ),
@@ -153,7 +155,7 @@ TASKS: tuple[Task, ...] = (
         cases=prompt_cases,
         properties=(begins_and_ends,),
         forbidden=(f"{MODULE}.extend", f"{HERE}.continue_prompt"),
-        misconceptions=mistakes.BUG,
+        misconceptions=MISCONCEPTIONS["find_the_bug"],
         form=list[int],
         makers={"next_logits": TOKEN_FUNCTION},
     ),
@@ -174,7 +176,7 @@ TASKS: tuple[Task, ...] = (
             f"{MODULE}.extend",
             *(f"{HERE}.{name}" for name in ("continue_all", "continue_prompt")),
         ),
-        misconceptions=mistakes.ANOTHER_BUG,
+        misconceptions=MISCONCEPTIONS["find_another_bug"],
         form=list[list[int]],
         makers={"next_logits": TOKEN_FUNCTION},
     ),
@@ -195,7 +197,7 @@ TASKS: tuple[Task, ...] = (
         cases=blame_cases,
         properties=(gap_and_verdict_agree,),
         forbidden=(f"{HERE}.search_or_model",),
-        misconceptions=mistakes.BLAME,
+        misconceptions=MISCONCEPTIONS["search_or_model"],
         form=tuple[float, str],
         makers={"next_log_probs": TOKEN_FUNCTION},
     ),
@@ -212,7 +214,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.clipped_precision,
         cases=precision_cases,
         forbidden=("transformer_ref.metrics.corpus_bleu", f"{HERE}.clipped_precision"),
-        misconceptions=mistakes.PRECISION,
+        misconceptions=MISCONCEPTIONS["clipped_precision"],
         form=tuple[int, int],
     ),
 )
