@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer_checks.assignments.embeddings import answers, mistakes
+from transformer_checks.assignments.embeddings import answers
 from transformer_checks.assignments.embeddings.cases import (
     EMBEDDING,
     LOSS,
@@ -31,6 +31,7 @@ from transformer_checks.assignments.embeddings.properties import (
     neighbours_are_others,
     one_one_a_row,
 )
+from transformer_checks.assignments.misconceptions import misconceptions_of
 from transformer_checks.running.asking import ReturnedError, describe
 from transformer_checks.task import FunctionTask, Task
 
@@ -82,6 +83,7 @@ WINDOW = (
     "ids: a list of int; window: an int of at least 1, how far a context may be away from the "
     "centre, to the left and to the right, the same for each centre."
 )
+MISCONCEPTIONS = misconceptions_of("embeddings")
 TASKS: tuple[Task, ...] = (
     FunctionTask(
         key="embeddings.one_hot",
@@ -96,7 +98,7 @@ TASKS: tuple[Task, ...] = (
         cases=one_hot_cases,
         properties=(one_one_a_row,),
         forbidden=("torch.nn.functional.one_hot", f"{HERE}.one_hot"),
-        misconceptions=mistakes.ONE_HOT,
+        misconceptions=MISCONCEPTIONS["one_hot"],
     ),
     FunctionTask(
         key="embeddings.embed",
@@ -109,7 +111,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.embed,
         cases=embed_cases,
         forbidden=(f"{HERE}.embed", "transformer_ref.embeddings.TokenEmbedding"),
-        misconceptions=mistakes.EMBED,
+        misconceptions=MISCONCEPTIONS["embed"],
     ),
     FunctionTask(
         key="embeddings.skipgram_pairs",
@@ -125,7 +127,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.skipgram_pairs,
         cases=window_cases,
         forbidden=(f"{HERE}.skipgram_pairs",),
-        misconceptions=mistakes.SKIPGRAM,
+        misconceptions=MISCONCEPTIONS["skipgram_pairs"],
     ),
     FunctionTask(
         key="embeddings.cbow_examples",
@@ -142,7 +144,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.cbow_examples,
         cases=window_cases,
         forbidden=(f"{HERE}.cbow_examples",),
-        misconceptions=mistakes.CBOW,
+        misconceptions=MISCONCEPTIONS["cbow_examples"],
     ),
     FunctionTask(
         key="embeddings.negative_sampling_loss",
@@ -161,7 +163,7 @@ TASKS: tuple[Task, ...] = (
             f"{HERE}.negative_sampling_loss",
             "transformer_ref.word2vec.negative_sampling_loss",
         ),
-        misconceptions=mistakes.LOSS,
+        misconceptions=MISCONCEPTIONS["negative_sampling_loss"],
     ),
     FunctionTask(
         key="embeddings.nearest_neighbours",
@@ -178,7 +180,7 @@ TASKS: tuple[Task, ...] = (
         cases=neighbour_cases,
         properties=(neighbours_are_others,),
         forbidden=(f"{HERE}.nearest_neighbours", "transformer_ref.word2vec.nearest_neighbours"),
-        misconceptions=mistakes.NEIGHBOURS,
+        misconceptions=MISCONCEPTIONS["nearest_neighbours"],
     ),
     FunctionTask(
         key="embeddings.tied_logits",
@@ -191,7 +193,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.tied_logits,
         cases=tied_cases,
         forbidden=(f"{HERE}.tied_logits", "transformer_ref.embeddings.tied_logits"),
-        misconceptions=mistakes.TIED,
+        misconceptions=MISCONCEPTIONS["tied_logits"],
     ),
     FunctionTask(
         key="embeddings.embedding_from_pretrained",
@@ -212,7 +214,7 @@ TASKS: tuple[Task, ...] = (
             f"{HERE}.embedding_from_pretrained",
             "transformer_ref.embeddings.embedding_from_pretrained",
         ),
-        misconceptions=mistakes.PRETRAINED,
+        misconceptions=MISCONCEPTIONS["embedding_from_pretrained"],
     ),
     FunctionTask(
         key="embeddings.find_the_bug",
@@ -227,7 +229,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.language_model,
         cases=bug_cases,
         forbidden=(f"{HERE}.language_model",),
-        misconceptions=mistakes.BUG,
+        misconceptions=MISCONCEPTIONS["find_the_bug"],
     ),
     FunctionTask(
         key="embeddings.dead_rows",
@@ -246,7 +248,7 @@ TASKS: tuple[Task, ...] = (
         cases=rows_cases,
         properties=(dead_are_those_without_gradient,),
         forbidden=(f"{HERE}.dead_rows",),
-        misconceptions=mistakes.DEAD,
+        misconceptions=MISCONCEPTIONS["dead_rows"],
         makers={"embedding": EMBEDDING, "loss": LOSS},
     ),
 )
