@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from transformer_checks.assignments.tokenizers import answers, mistakes
+from transformer_checks.assignments.misconceptions import misconceptions_of
+from transformer_checks.assignments.tokenizers import answers
 from transformer_checks.assignments.tokenizers.cases import (
     DECODE,
     ENCODE,
@@ -31,6 +32,7 @@ from transformer_checks.task import FunctionTask, Task
 HERE = "transformer_checks.tokenizers"
 THERE = "transformer_ref.tokenizers"
 UNCHANGED = "The arguments are not changed."
+MISCONCEPTIONS = misconceptions_of("tokenizers")
 TASKS: tuple[Task, ...] = (
     FunctionTask(
         key="tokenizers.word_tokenize",
@@ -46,7 +48,7 @@ TASKS: tuple[Task, ...] = (
         cases=word_cases,
         properties=(tokens_hold_the_text,),
         forbidden=(f"{HERE}.word_tokenize", f"{THERE}.Tokenizer.tokenize"),
-        misconceptions=mistakes.WORDS,
+        misconceptions=MISCONCEPTIONS["word_tokenize"],
     ),
     FunctionTask(
         key="tokenizers.build_vocab",
@@ -67,7 +69,7 @@ TASKS: tuple[Task, ...] = (
             f"{THERE}.WordTokenizer.train",
             f"{THERE}.CharTokenizer.train",
         ),
-        misconceptions=mistakes.VOCAB,
+        misconceptions=MISCONCEPTIONS["build_vocab"],
     ),
     FunctionTask(
         key="tokenizers.encode_tokens",
@@ -88,7 +90,7 @@ TASKS: tuple[Task, ...] = (
             f"{THERE}.Tokenizer.encode",
             "transformer_ref.vocabulary.Vocabulary.encode",
         ),
-        misconceptions=mistakes.ENCODE,
+        misconceptions=MISCONCEPTIONS["encode_tokens"],
     ),
     FunctionTask(
         key="tokenizers.count_pairs",
@@ -104,7 +106,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.count_pairs,
         cases=pair_cases,
         forbidden=(f"{HERE}.count_pairs",),
-        misconceptions=mistakes.COUNT,
+        misconceptions=MISCONCEPTIONS["count_pairs"],
     ),
     FunctionTask(
         key="tokenizers.merge_pair",
@@ -120,7 +122,7 @@ TASKS: tuple[Task, ...] = (
         cases=merge_cases,
         properties=(partial(symbols_spell_the_word, name="symbols"),),
         forbidden=(f"{HERE}.merge_pair",),
-        misconceptions=mistakes.MERGE,
+        misconceptions=MISCONCEPTIONS["merge_pair"],
     ),
     FunctionTask(
         key="tokenizers.train_bpe",
@@ -142,7 +144,7 @@ TASKS: tuple[Task, ...] = (
             f"{THERE}.learn_merges",
             f"{THERE}.BPETokenizer.train",
         ),
-        misconceptions=mistakes.TRAIN,
+        misconceptions=MISCONCEPTIONS["train_bpe"],
     ),
     FunctionTask(
         key="tokenizers.bpe_encode",
@@ -163,7 +165,7 @@ TASKS: tuple[Task, ...] = (
             f"{THERE}.Tokenizer.tokenize",
             f"{THERE}.Tokenizer.encode",
         ),
-        misconceptions=mistakes.BPE_ENCODE,
+        misconceptions=MISCONCEPTIONS["bpe_encode"],
     ),
     FunctionTask(
         key="tokenizers.find_the_bug",
@@ -179,7 +181,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.merge_words,
         cases=bug_cases,
         forbidden=(f"{HERE}.merge_words",),
-        misconceptions=mistakes.BUG,
+        misconceptions=MISCONCEPTIONS["find_the_bug"],
     ),
     FunctionTask(
         key="tokenizers.shortest_leak",
@@ -197,7 +199,7 @@ TASKS: tuple[Task, ...] = (
         cases=leak_cases,
         properties=(the_piece_is_a_leak,),
         forbidden=(f"{HERE}.shortest_leak",),
-        misconceptions=mistakes.LEAK,
+        misconceptions=MISCONCEPTIONS["shortest_leak"],
         makers={"encode": ENCODE, "decode": DECODE},
     ),
 )
