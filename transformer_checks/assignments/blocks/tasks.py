@@ -7,7 +7,7 @@ off than that.
 from __future__ import annotations
 
 from transformer_checks.assignments.attention.properties import is_left_alone
-from transformer_checks.assignments.blocks import answers, mistakes
+from transformer_checks.assignments.blocks import answers
 from transformer_checks.assignments.blocks.cases import (
     NETWORK,
     STACK,
@@ -22,6 +22,7 @@ from transformer_checks.assignments.blocks.cases import (
     unit_cases,
 )
 from transformer_checks.assignments.blocks.properties import ends_with, tokens_are_normed
+from transformer_checks.assignments.misconceptions import misconceptions_of
 from transformer_checks.task import FunctionTask, ModuleTask, Task
 
 WHOLE = (
@@ -51,6 +52,7 @@ KINDS = (
     'norm="post" (paper) is norm(x + f(x)), norm="pre" is x + f(norm(x)), for each sublayer f; no '
     "dropout, LayerNorm with eps 1e-5"
 )
+MISCONCEPTIONS = misconceptions_of("blocks")
 TASKS: tuple[Task, ...] = (
     FunctionTask(
         key="blocks.layer_norm",
@@ -65,7 +67,7 @@ TASKS: tuple[Task, ...] = (
         cases=norm_cases,
         properties=(tokens_are_normed,),
         forbidden=(*NORMS, f"{HERE}.layer_norm"),
-        misconceptions=mistakes.LAYER_NORM,
+        misconceptions=MISCONCEPTIONS["layer_norm"],
     ),
     ModuleTask(
         key="blocks.FeedForward",
@@ -79,7 +81,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.FeedForward,
         cases=feed_forward_cases,
         forbidden=(*WHOLE, f"{LAYERS}.FeedForward"),
-        misconceptions=mistakes.FEED_FORWARD,
+        misconceptions=MISCONCEPTIONS["FeedForward"],
     ),
     ModuleTask(
         key="blocks.EncoderLayer",
@@ -95,7 +97,7 @@ TASKS: tuple[Task, ...] = (
         cases=encoder_cases,
         properties=(ends_with("norm2"),),
         forbidden=(*WHOLE, f"{LAYERS}.EncoderLayer", f"{LAYERS}.Block"),
-        misconceptions=mistakes.ENCODER_LAYER,
+        misconceptions=MISCONCEPTIONS["EncoderLayer"],
         tolerances=LAYER_TOLERANCE,
     ),
     ModuleTask(
@@ -118,7 +120,7 @@ TASKS: tuple[Task, ...] = (
         properties=(ends_with("norm3"),),
         # Not the whole block: an encoder layer may lend its parts, and is made by it.
         forbidden=(*WHOLE, f"{LAYERS}.DecoderLayer"),
-        misconceptions=mistakes.DECODER_LAYER,
+        misconceptions=MISCONCEPTIONS["DecoderLayer"],
         tolerances=LAYER_TOLERANCE,
     ),
     FunctionTask(
@@ -135,7 +137,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.count_parameters,
         cases=count_cases,
         forbidden=(f"{HERE}.count_parameters",),
-        misconceptions=mistakes.COUNT,
+        misconceptions=MISCONCEPTIONS["count_parameters"],
         form=int,
     ),
     FunctionTask(
@@ -151,7 +153,7 @@ TASKS: tuple[Task, ...] = (
         cases=add_cases,
         properties=(tokens_are_normed,),
         forbidden=(*NORMS, f"{HERE}.layer_norm", f"{HERE}.add_and_norm"),
-        misconceptions=mistakes.ADD_AND_NORM,
+        misconceptions=MISCONCEPTIONS["find_the_bug"],
     ),
     ModuleTask(
         key="blocks.find_the_second_bug",
@@ -171,7 +173,7 @@ TASKS: tuple[Task, ...] = (
             f"{LAYERS}.Block",
             f"{HERE}.CrossAttentionBlock",
         ),
-        misconceptions=mistakes.CROSS_ATTENTION,
+        misconceptions=MISCONCEPTIONS["find_the_second_bug"],
         tolerances=LAYER_TOLERANCE,
     ),
     FunctionTask(
@@ -190,7 +192,7 @@ TASKS: tuple[Task, ...] = (
         cases=damage_cases,
         properties=(is_left_alone("layers"),),
         forbidden=(f"{HERE}.damage_by_sublayer",),
-        misconceptions=mistakes.DAMAGE,
+        misconceptions=MISCONCEPTIONS["damage_by_sublayer"],
         tolerances=LAYER_TOLERANCE,
         makers={"layers": STACK},
         any_float=True,
@@ -210,7 +212,7 @@ TASKS: tuple[Task, ...] = (
         cases=unit_cases,
         properties=(is_left_alone("feed_forward"),),
         forbidden=(f"{HERE}.dead_units",),
-        misconceptions=mistakes.DEAD,
+        misconceptions=MISCONCEPTIONS["dead_units"],
         form=list[int],
         makers={"feed_forward": NETWORK},
     ),
