@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from transformer_checks.assignments.attention import answers
-from transformer_checks.assignments.misconceptions import MisconceptionError, read_misconceptions
+from transformer_checks.assignments.misconceptions import (
+    MisconceptionError,
+    misconceptions_of,
+    read_misconceptions,
+)
 from transformer_checks.judging.changes import Change, change
+from transformer_checks.registry import SLUGS, all_tasks
 from transformer_checks.task import Misconception
 
 ELSEWHERE = {"far": Misconception("far", "far away", "a hint", (change("x", "y"),), "an error")}
@@ -173,3 +178,9 @@ def test_each_mistake_in_a_file_is_located(
     where = re.escape(f"{tmp_path / 'misconceptions.md'}:{line}: ")
     with pytest.raises(MisconceptionError, match=f"^{where}.*{re.escape(message)}"):
         read(tmp_path, text)
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_each_section_belongs_to_a_task(slug: str) -> None:
+    names = [key.split(".")[1] for key in all_tasks() if key.startswith(f"{slug}.")]
+    assert [*misconceptions_of(slug)] == names

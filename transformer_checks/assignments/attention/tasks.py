@@ -6,7 +6,7 @@ read, and from the ways in which tests are known to be fooled.
 
 from __future__ import annotations
 
-from transformer_checks.assignments.attention import answers, mistakes
+from transformer_checks.assignments.attention import answers
 from transformer_checks.assignments.attention.cases import (
     LOWEST,
     MODULE,
@@ -25,6 +25,7 @@ from transformer_checks.assignments.attention.properties import (
     output_is_weighted_value,
     rows_sum_to_one,
 )
+from transformer_checks.assignments.misconceptions import misconceptions_of
 from transformer_checks.task import FunctionTask, ModuleTask, Task
 
 FUSED = (
@@ -51,6 +52,7 @@ MEASURED = (
 )
 LEFT_ALONE = "The module is left as it was, and x is not changed. No gradients are asked for."
 SEEN = f"Every query may see at least one key. Scores go down to {LOWEST:,.0f}."
+MISCONCEPTIONS = misconceptions_of("attention")
 TASKS: tuple[Task, ...] = (
     FunctionTask(
         key="attention.attention_scores",
@@ -63,7 +65,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.attention_scores,
         cases=score_cases,
         forbidden=(*FUSED, "transformer_ref.attention.attention_scores"),
-        misconceptions=mistakes.SCORES,
+        misconceptions=MISCONCEPTIONS["attention_scores"],
     ),
     FunctionTask(
         key="attention.scaled_dot_product_attention",
@@ -78,7 +80,7 @@ TASKS: tuple[Task, ...] = (
         cases=attend_cases,
         properties=(rows_sum_to_one, hidden_keys_weigh_nothing, output_is_weighted_value),
         forbidden=(*FUSED, "transformer_ref.attention.scaled_dot_product_attention"),
-        misconceptions=mistakes.ATTENTION,
+        misconceptions=MISCONCEPTIONS["scaled_dot_product_attention"],
     ),
     FunctionTask(
         key="attention.split_heads",
@@ -91,7 +93,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.split_heads,
         cases=split_cases,
         forbidden=(*FUSED, "transformer_ref.attention.split_heads"),
-        misconceptions=mistakes.SPLIT,
+        misconceptions=MISCONCEPTIONS["split_heads"],
     ),
     FunctionTask(
         key="attention.merge_heads",
@@ -101,7 +103,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.merge_heads,
         cases=merge_cases,
         forbidden=(*FUSED, "transformer_ref.attention.merge_heads"),
-        misconceptions=mistakes.MERGE,
+        misconceptions=MISCONCEPTIONS["merge_heads"],
     ),
     ModuleTask(
         key="attention.MultiHeadAttention",
@@ -116,7 +118,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.MultiHeadAttention,
         cases=module_cases,
         forbidden=(*FUSED, "transformer_ref.attention.MultiHeadAttention"),
-        misconceptions=mistakes.MULTI_HEAD,
+        misconceptions=MISCONCEPTIONS["MultiHeadAttention"],
     ),
     FunctionTask(
         key="attention.find_the_bug",
@@ -130,7 +132,7 @@ TASKS: tuple[Task, ...] = (
         reference=answers.multi_head_attention,
         cases=bug_cases,
         forbidden=FUSED,
-        misconceptions=mistakes.BUG,
+        misconceptions=MISCONCEPTIONS["find_the_bug"],
     ),
     FunctionTask(
         key="attention.damage_by_head",
@@ -144,7 +146,7 @@ TASKS: tuple[Task, ...] = (
         cases=damage_cases,
         properties=(module_is_left_alone,),
         forbidden=WITHOUT_HEADS,
-        misconceptions=mistakes.DAMAGE,
+        misconceptions=MISCONCEPTIONS["damage_by_head"],
         makers={"module": MODULE},
         any_float=True,
     ),
@@ -161,7 +163,7 @@ TASKS: tuple[Task, ...] = (
         cases=pair_cases,
         properties=(module_is_left_alone,),
         forbidden=WITHOUT_HEADS,
-        misconceptions=mistakes.PAIR,
+        misconceptions=MISCONCEPTIONS["redundant_heads"],
         form=list[int],
         makers={"module": MODULE},
     ),
