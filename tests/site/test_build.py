@@ -198,7 +198,7 @@ def test_a_hint_of_a_check_lets_no_chapter_run_again(tmp_path: Path) -> None:
     keys = [key_after(name) for name in run_by_chapters]
     assert len(set(keys)) == len(keys)
     for name in (
-        "transformer_checks/assignments/attention/mistakes.py",
+        "transformer_checks/assignments/attention/misconceptions.md",
         "transformer_ref/experiments/README.md",
         "book/attention.ipynb",
     ):

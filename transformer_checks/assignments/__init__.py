@@ -1,1 +1,1 @@
-"""The tasks, an assignment a folder: its answers, cases, properties, tasks and mistakes."""
+"""The tasks, one folder per assignment, and the misconceptions that several of them share."""

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from transformer_checks.assignments import made_arguments
+from transformer_checks.assignments.misconceptions import misconceptions_of
 from transformer_checks.task import FunctionTask, ModuleTask, ProbeTask, Task
 
 FOLDER = Path(__file__).parent
@@ -90,7 +91,7 @@ class _Reader:
                 self._property(name, text) for text in fields.get("properties", ())
             ),
             "forbidden": (*self._forbidden(name, fields.get("forbidden", ())), own),
-            "load_misconceptions": lambda: self._module("mistakes").MISCONCEPTIONS[name],
+            "load_misconceptions": lambda: misconceptions_of(self.slug)[name],
             "makers": {
                 argument: self._named(name, maker, self.cases, made_arguments)
                 for argument, maker in fields.get("makers", {}).items()

@@ -44,7 +44,7 @@ PACKAGES = tuple(
 ASSIGNMENTS = PACKAGES[0] / "assignments"
 # What of them a student's process has no use for, and what lies there instead of the answers.
 ANSWERS = "answers.py"
-HIDDEN = ("__pycache__", "mistakes.py", "misconceptions.md")
+HIDDEN = ("__pycache__", "misconceptions.md")
 STAND_IN = Path(__file__).with_name("hidden.py")
 HOME = "/tmp/home"  # in the sandbox, where /tmp is a folder of its own in memory
 ENVIRONMENT = {
