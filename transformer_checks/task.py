@@ -216,6 +216,7 @@ class Task:
         cases: makes the cases from a random generator.
         properties: each says in words what is wrong with the values, or None.
         forbidden: dotted names that may not be called.
+        demands: what the text promises besides the numbers, such as "dtype"; README.md lists them.
         load_misconceptions: gives the misconceptions, when they are first needed.
         tolerances: relative and absolute tolerance by dtype.
         form: the type of the result where it is plain data, such as list[str], in which a tuple
@@ -234,6 +235,7 @@ class Task:
     cases: Callable[[np.random.Generator], list[Case]]
     properties: tuple[Property, ...] = ()
     forbidden: tuple[str, ...] = ()
+    demands: tuple[str, ...] = ()
     load_misconceptions: Callable[[], tuple[Misconception, ...]] = tuple
     tolerances: Mapping[str, tuple[float, float]] = field(
         default_factory=lambda: {"float32": (2e-5, 2e-5), "float64": (1e-5, 1e-5)}

@@ -19,7 +19,7 @@ from transformer_checks.task import FunctionTask, ModuleTask, ProbeTask, Task
 FOLDER = Path(__file__).parent
 NEEDED = {"stub", "contract", "returns"}
 OPTIONAL = {
-    *("any_float", "ask", "cases", "find", "forbidden", "form"),
+    *("any_float", "ask", "cases", "demands", "find", "forbidden", "form"),
     *("makers", "nothing_to_learn", "observe", "properties", "reference", "tolerances"),
 }
 FLAGS = {"any_float", "nothing_to_learn"}
@@ -91,6 +91,7 @@ class _Reader:
                 self._property(name, text) for text in fields.get("properties", ())
             ),
             "forbidden": (*self._forbidden(name, fields.get("forbidden", ())), own),
+            "demands": tuple(fields.get("demands", ())),
             "load_misconceptions": lambda: misconceptions_of(self.slug)[name],
             "makers": {
                 argument: self._named(name, maker, self.cases, made_arguments)

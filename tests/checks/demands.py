@@ -1,0 +1,235 @@
+"""Answers that violate one demand of a task and nothing else, made from the right answer.
+
+A demand is a promise in the text of a task, such as "the dtype of the inputs". Each is listed in
+``demands`` in tasks.toml, and an answer that breaks it must not get full marks.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transformer_checks.task import ModuleTask, Task
+
+# From the arguments, by position, and the right result to what a wrong answer returns.
+Violation = Callable[[list[Any], Any], Any]
+
+LONG = 64  # a buffer that people make large enough for all that they can think of
+LARGE = 256  # Python keeps one object for each int up to here, so `is` works by accident
+FAR = 500.0  # beyond what normal numbers reach: exponentials overflow, low fills are too high
+
+
+def tensors(value: Any) -> Iterator[Tensor]:
+    """Go through the tensors in arguments or results."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from tensors(each)
+
+
+def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Change each tensor in a result."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, list | tuple):
+        return type(value)(mapped(each, change) for each in value)
+    return value
+
+
+def corrupted(value: Any) -> Any:
+    """Return another value of the same form."""
+    if isinstance(value, Tensor):
+        return ~value if value.dtype == torch.bool else value + 1
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, str):
+        return f"{value}x"
+    if isinstance(value, tuple):
+        return tuple(corrupted(each) for each in value)
+    if isinstance(value, list):
+        return [*value[:-1], corrupted(value[-1])] if value else [0]
+    return {key: corrupted(each) for key, each in value.items()}
+
+
+def float32_for(dtype: torch.dtype) -> Violation:
+    """Return float32 for arguments of another dtype."""
+
+    def violation(arguments: list[Any], result: Any) -> Any:
+        if not any(each.dtype == dtype for each in tensors(arguments)):
+            return result
+        return mapped(result, lambda each: each.float() if each.is_floating_point() else each)
+
+    return violation
+
+
+def changes_arguments(arguments: list[Any], result: Any) -> Any:
+    """Leave other values in tensors, lists and dictionaries of the caller."""
+    result = mapped(result, Tensor.clone)  # it may be a view of an argument
+    for value in arguments:
+        if isinstance(value, Tensor):
+            with torch.no_grad():
+                value.logical_not_() if value.dtype == torch.bool else value.add_(1)
+        elif isinstance(value, list):
+            value.append(value[0] if value else 0)
+        elif isinstance(value, dict):
+            value["another"] = 1
+    return result
+
+
+def on_modules(change: Callable[[nn.Module], Any]) -> Violation:
+    """Do something to each module that is given."""
+
+    def violation(arguments: list[Any], result: Any) -> Any:
+        for value in arguments:
+            if isinstance(value, nn.Module):
+                change(value)
+        return result
+
+    return violation
+
+
+def leaves_hook(module: nn.Module) -> None:
+    """Leave a hook that does nothing on all parts of a module."""
+    for part in module.modules():
+        part.register_forward_hook(lambda module, arguments, result: None)
+
+
+def wrong_where(holds: Callable[[Any], bool]) -> Violation:
+    """Return a wrong result if something holds for an argument."""
+
+    def violation(arguments: list[Any], result: Any) -> Any:
+        return corrupted(result) if any(map(holds, arguments)) else result
+
+    return violation
+
+
+def is_long(value: Any) -> bool:
+    """Whether an argument is longer, along some axis, than a buffer may be."""
+    if isinstance(value, Tensor):
+        return max(value.shape, default=0) > LONG
+    if isinstance(value, list | tuple | str):
+        return len(value) > LONG
+    return type(value) is int and value > LONG
+
+
+def is_large(value: Any) -> bool:
+    """Whether an argument holds large integers."""
+    if isinstance(value, Tensor):
+        is_ids = value.dtype == torch.int64 and value.numel() > 0 and not value.is_meta
+        return is_ids and int(value.max()) > LARGE
+    if isinstance(value, list | tuple):
+        return any(is_large(each) for each in value)
+    return type(value) is int and value > LARGE
+
+
+def is_far(value: Any) -> bool:
+    """Whether an argument holds numbers that are far from 0."""
+    if not isinstance(value, Tensor) or not value.is_floating_point() or value.is_meta:
+        return False
+    return bool((value.detach().abs() > FAR).any())
+
+
+def on_default_device(arguments: list[Any], result: Any) -> Any:
+    """Make the result on the default device, wherever the arguments are."""
+    return mapped(result, lambda each: torch.zeros_like(each, device="cpu"))
+
+
+# Each demand, and the ways to violate it; all of them must be noticed.
+VIOLATIONS: dict[str, dict[str, Violation]] = {
+    "dtype": {
+        "float32 for float64": float32_for(torch.float64),
+        "float32 for float16": float32_for(torch.float16),
+    },
+    "unchanged": {"changes arguments": changes_arguments},
+    "gradients": {
+        "detached": lambda arguments, result: mapped(result, Tensor.detach),
+    },
+    "left alone": {
+        "in mode of evaluation": on_modules(nn.Module.eval),
+        "in mode of training": on_modules(nn.Module.train),
+        "with a hook": on_modules(leaves_hook),
+        "with other weights": on_modules(
+            lambda module: [each.data.add_(0.01) for each in module.parameters()]
+        ),
+    },
+    "long": {"wrong beyond a buffer": wrong_where(is_long)},
+    "large": {"wrong for large integers": wrong_where(is_large)},
+    "far": {"wrong far from 0": wrong_where(is_far)},
+    "device": {"on the default device": on_default_device},
+    "training": {},
+    "message": {},
+}
+
+
+def violating(task: Task, demand: str) -> dict[str, Callable[..., Any]]:
+    """Make answers that violate a demand of a task and nothing else.
+
+    Args:
+        task: the task.
+        demand: a key of VIOLATIONS.
+
+    Returns:
+        functions or classes, as the task asks for, by what they do.
+    """
+    if demand == "training":
+        return {"dropout in mode of training": _with_dropout(task.reference)}
+    if demand == "message":
+        return {"a message that does not help": _silent(task.reference)}
+    return {
+        name: _after(task.reference, violation) for name, violation in VIOLATIONS[demand].items()
+    }
+
+
+def _wrapped(answer: Any, call: Callable[..., Any]) -> Any:
+    """Return the function, or a subclass with a `forward`, that runs `call(plain, *arguments)`."""
+    if not isinstance(answer, type):
+
+        @functools.wraps(answer)
+        def function(*positional: Any, **named: Any) -> Any:
+            return call(answer, *positional, **named)
+
+        return function
+
+    @functools.wraps(answer.forward)
+    def forward(self: Any, *positional: Any, **named: Any) -> Any:
+        return call(functools.partial(answer.forward, self), *positional, **named)
+
+    return type(answer.__name__, (answer,), {"forward": forward})
+
+
+def _after(answer: Any, violation: Violation) -> Any:
+    def call(plain: Callable[..., Any], *positional: Any, **named: Any) -> Any:
+        return violation([*positional, *named.values()], plain(*positional, **named))
+
+    return _wrapped(answer, call)
+
+
+def _silent(answer: Any) -> Any:
+    def call(plain: Callable[..., Any], *positional: Any, **named: Any) -> Any:
+        try:
+            return plain(*positional, **named)
+        except ValueError:
+            raise ValueError("this does not work") from None
+
+    return _wrapped(answer, call)
+
+
+def _with_dropout(answer: Any) -> Any:
+    def call(plain: Any, *positional: Any, **named: Any) -> Any:
+        training = plain.args[0].training
+        return mapped(plain(*positional, **named), lambda each: F.dropout(each, 0.1, training))
+
+    return _wrapped(answer, call)
+
+
+def is_for(task: Task, demand: str) -> bool:
+    """Whether a demand can be made of a task at all."""
+    return demand != "training" or isinstance(task, ModuleTask)
