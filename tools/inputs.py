@@ -24,6 +24,7 @@ SITE_INPUTS = (
     "tools/book_ends.py",
     "tools/book_execution.py",
     "tools/book_extension.py",
+    "tools/book_misconceptions.py",
     "tools/book_model.py",
     "tools/book_questions.py",
     "tools/book_speller.py",
@@ -35,6 +36,7 @@ SITE_INPUTS = (
     "tools/drawings/model_map.py",
     "tools/drawings/palette.py",
     "tools/inputs.py",
+    *(f"{path.relative_to(ROOT)}" for path in ROOT.glob("transformer_checks/**/misconceptions.md")),
 )
 
 # Left behind by tools, or written for contributors: no page is made from them.

@@ -51,7 +51,7 @@ function nameArrows() {
 
 // Search results come in the order of these kinds of pages, the first the best; within a kind, as Sphinx scores them.
 const KINDS = [
-  /^book\/(?!api\/|closer\/|conventions$|index$|instructors$|notes$|references$|speak$|students$)/, // chapters, glossary
+  /^book\/(?!api\/|closer\/|conventions$|index$|instructors$|misconceptions$|notes$|references$|speak$|students$)/, // chapters, glossary
   /^book\/closer\//,
   /^exercises\//,
   /^book\/api\//,
