@@ -10,6 +10,7 @@ import pytest
 
 from transformer_checks import grade
 from transformer_checks.judging.exam import make_exam
+from transformer_checks.judging.facts import Fault
 from transformer_checks.judging.relations import errors, lists, numbers, shapes, values
 from transformer_checks.judging.relations.arguments import other_questions
 from transformer_checks.judging.relations.evidence import axes_in, in_common, make_pair, sizes_of
@@ -21,6 +22,7 @@ RNG = np.random.default_rng(0)
 FLOATS = RNG.standard_normal((3, 4, 5))
 SQUARE = RNG.standard_normal((4, 4))
 IDS = RNG.permutation(60)[:24].reshape(4, 6).astype(np.float64)
+WRONG = Fault("values", "x")
 MASK = RNG.random((5, 5)) < 0.5
 SHARES = np.exp(FLOATS) / np.exp(FLOATS).sum(-1, keepdims=True)
 
@@ -284,11 +286,11 @@ def test_an_argument_that_is_changed_is_told():
     exam = make_exam("embeddings.skipgram_pairs", 0)
     sent = [(0, 7), (1, 1), (5, 2)]
     outcomes = [Outcome(values={"pairs": sent}, changed=["ids"]) for _ in exam.cases]
-    found = find_relation(exam, outcomes, ["wrong"] * len(outcomes))
+    found = find_relation(exam, outcomes, [WRONG] * len(outcomes))
     assert found.key == "changed"
     assert "the caller's `ids`" in found.sentence
     outcomes[-1].changed = []
-    assert find_relation(exam, outcomes, ["wrong"] * len(outcomes)) is None
+    assert find_relation(exam, outcomes, [WRONG] * len(outcomes)) is None
 
 
 def test_errors_are_put_in_terms_of_the_sizes():
@@ -311,17 +313,17 @@ def _exam(*arguments):
 def test_the_cases_that_fail_are_told_by_what_they_have():
     mask = np.array([True, False])
     given = [{"x": np.zeros((2, 3)), "mask": mask if n % 2 else None} for n in range(8)]
-    failing = ["wrong" if n % 2 else "" for n in range(8)]
+    failing = [WRONG if n % 2 else None for n in range(8)]
     assert find_trait(_exam(*given), failing).sentence == (
         "it fails only where `mask` is given, and there always"
     )
-    assert find_trait(_exam(*given), ["wrong", *failing[1:]]) is None
-    assert find_trait(_exam(*given), ["wrong"] * 8) is None
+    assert find_trait(_exam(*given), [WRONG, *failing[1:]]) is None
+    assert find_trait(_exam(*given), [WRONG] * 8) is None
 
 
 def test_batches_of_one_are_told_apart():
     given = [{"x": np.zeros((1 + n % 2, 2 + n))} for n in range(8)]
-    failing = ["wrong" if n % 2 else "" for n in range(8)]
+    failing = [WRONG if n % 2 else None for n in range(8)]
     assert "B is above 1" in find_trait(_exam(*given), failing).sentence
 
 
@@ -380,7 +382,7 @@ def test_hostile_values_are_no_error(key, value):
     name = exam.task.returns[0]
     sent = Outcome(values={name: value}, dtypes={name: "float32"}, devices={name: "cpu"})
     outcomes = [sent] * len(exam.cases)
-    found = find_relation(exam, outcomes, ["wrong"] * len(outcomes))
+    found = find_relation(exam, outcomes, [WRONG] * len(outcomes))
     assert found is None or found.sentence
     in_common((*STRONG, *WEAK), [pair(value, [1, 2])] * 8)
 

@@ -9,9 +9,11 @@ characters, so that it cannot look like a line of ours.
 from __future__ import annotations
 
 from transformer_checks.judging.exam import Exam
+from transformer_checks.judging.facts import Faults
 from transformer_checks.judging.faults import fault_of_result
 from transformer_checks.judging.relations.evidence import Relation
 from transformer_checks.judging.texts import marked_as_printed, printable
+from transformer_checks.judging.words import fault_in_words
 from transformer_checks.task import Misconception, Outcome
 
 
@@ -49,7 +51,7 @@ def why_nothing(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -
 def write_message(
     exam: Exam,
     outcomes: list[Outcome],
-    reasons: list[str],
+    faults: Faults,
     mistake: Misconception | None,
     relation: Relation | None = None,
 ) -> str:
@@ -58,26 +60,27 @@ def write_message(
     Args:
         exam: the cases.
         outcomes: the answer's.
-        reasons: what is wrong with each, "" where it passes.
+        faults: what is wrong with each, None where it passes.
         mistake: the misconception that was found, or None.
         relation: what the wrong results have to do with the right ones, or None.
 
     Returns:
         a few lines.
     """
-    number = next(index for index, reason in enumerate(reasons) if reason)
-    lines = [f"{exam.task.key}: {reasons.count('')} of {len(reasons)} cases pass."]
+    number = next(index for index, fault in enumerate(faults) if fault)
+    lines = [f"{exam.task.key}: {faults.count(None)} of {len(faults)} cases pass."]
     if mistake is not None:
         lines += [f"Likely mistake: {mistake.title}.", f"  {mistake.hint}"]
     if relation is not None:
         sentence = printable(relation.sentence)  # which may quote an error
         lines.append(f"What shows in every case that fails: {sentence}.")
-    end = "" if reasons[number].endswith(("?", "!", ".")) else "."
+    said = fault_in_words(faults[number])
+    end = "" if said.endswith(("?", "!", ".")) else "."
     wrong = any(fault_of_result(exam, each, outcomes) for each in range(len(outcomes)))
     but = "" if wrong else "the result is right, but "  # in every case, not only in this one
     lines += [
         f"First failing case: {exam.cases[number].name}.",
-        f"  {but}{printable(reasons[number])}{end}",
+        f"  {but}{printable(said)}{end}",
     ]
     if outcomes[number].printed.strip():
         lines += marked_as_printed(outcomes[number].printed)

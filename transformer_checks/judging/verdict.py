@@ -57,13 +57,13 @@ def judge(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -> Resu
     if refused:
         return Result(0.0, None, f"{key}: no points. {refused}", key, 0, total)
     outcomes = read_all(exam, outcomes)
-    reasons = [find_fault(exam, number, outcomes) for number in range(total)]
-    passed = reasons.count("")
+    faults = [find_fault(exam, number, outcomes) for number in range(total)]
+    passed = faults.count(None)
     if passed == total:
         return Result(1.0, None, f"{key}: all {total} cases pass.", key, passed, total)
-    mistake = find_misconception(exam, outcomes, reasons)
-    relation = None if mistake else find_relation(exam, outcomes, reasons)
-    message = write_message(exam, outcomes, reasons, mistake, relation)
+    mistake = find_misconception(exam, outcomes, faults)
+    relation = None if mistake else find_relation(exam, outcomes, faults)
+    message = write_message(exam, outcomes, faults, mistake, relation)
     # Whether the mistake has a name does not count: to mend one of two would cost points.
     score = min(MOST_FOR_WRONG, passed / total)
     name = mistake.key if mistake else None

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from transformer_checks.judging.exam import Exam
+from transformer_checks.judging.facts import Faults
 from transformer_checks.judging.relations.arguments import other_questions
 from transformer_checks.judging.relations.evidence import ENOUGH, Relation, axes_in, pairs_of
 from transformer_checks.running.comparing import MATCH_SLACK, same
@@ -23,20 +24,20 @@ MOST_QUESTIONS = 100
 MOST_WEIGHTS = 10
 
 
-def right_for_another(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
+def right_for_another(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
     """Find a question to which all results are the right ones.
 
     Args:
         exam: the cases with the right results.
         outcomes: the answer's, read.
-        reasons: what is wrong with each, "" where it passes.
+        faults: what is wrong with each, None where it passes.
 
     Returns:
         the relation, or None.
     """
     if isinstance(exam.task, ProbeTask):
         return None
-    search = _Search(exam, outcomes, reasons)
+    search = _Search(exam, outcomes, faults)
     if not search.numbers or not search.failing:
         return None
     return search.question()
@@ -45,7 +46,7 @@ def right_for_another(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -
 class _Search:
     """The search for one answer."""
 
-    def __init__(self, exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> None:
+    def __init__(self, exam: Exam, outcomes: list[Outcome], faults: Faults) -> None:
         self.exam, self.outcomes = exam, outcomes
         # What cannot be compared: errors of the answer, and questions that are to be refused.
         self.numbers = [
@@ -55,7 +56,7 @@ class _Search:
         ]
         self.numbers.sort(key=lambda number: (self.right(number), _size(exam.cases[number])))
         self.failing = [number for number in self.numbers if not self.right(number)]
-        pairs = pairs_of(exam, outcomes, reasons)
+        pairs = pairs_of(exam, outcomes, faults)
         weights = [sum(pair.weight for pair in each) for each in pairs.values()]
         wrong_left = [number for number in self.failing if outcomes[number].left]
         self.enough = max([0, *weights]) >= ENOUGH or len(wrong_left) > 1

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from transformer_checks.judging.facts import Fault, find
 from transformer_checks.judging.relations.evidence import Relation
+from transformer_checks.judging.words import what_in_words
 
 # Patterns of the text of an error, most specific first, each with what it means. A group whose name
 # begins with "size" is a size, which gets the name of an axis; any other group is quoted.
@@ -139,62 +141,73 @@ ERRORS: tuple[tuple[str, str], ...] = (
     ),
 )
 
-# What came back was no result; the words that a message has anyway, and what they mean.
+# What came back was no result: faults in the notation of facts.find, and what they mean.
 FORMS: tuple[tuple[str, str], ...] = (
     (
-        r"it returned None",
+        "returned.nothing",
         "some way through the function ends without `return`, or returns None; print only shows a "
         "value",
     ),
     (
-        r"expected \(.*\), received",
+        "returned.several|told * for (*)",
         "the results should come back side by side, as many as the task names, in its order",
     ),
+    ("returned.one", "{what} comes where one tensor is asked for"),
+    ("returned.part", "{what} comes where a tensor is asked for"),
+    ("told * for a pair", "{what} comes where a pair is asked for"),
     (
-        r"(?:expected|should be) (?P<wanted>one tensor|a tensor|a pair)[^;]*, received "
-        r"(?P<what>an? \w+)",
-        "{what} comes where {wanted} is asked for",
-    ),
-    (
-        r"the module has no layer|has no weight|has no bias|has no \w+; the layers",
+        "built.layer|built.weight",
         "a layer has another name than the task asks for, or is not made in __init__",
     ),
     (
-        r"has shape .*, expected .* for",
+        "built.shape",
         "a layer is made with other sizes than the task asks for, or with the two sizes exchanged",
     ),
     (
-        r"\.item\(\) makes a number of it",
+        "returned.number|returned.number-inside",
         "a tensor comes where a plain number is asked for: int, float or .item() makes one of it",
     ),
+    ("returned.plain|returned.number", "{what} comes where {wanted} is asked for"),
     (
-        r"is (?P<what>an? \w+)\b.*, expected (?P<wanted>[^;]+)",
-        "{what} comes where {wanted} is asked for",
-    ),
-    (
-        r"expected a ValueError, because",
+        "not-refused",
         "everything is right, but what should be refused with a ValueError is not refused so",
     ),
     (
-        r"no gradient reaches|the gradient of",
+        "no-gradient|gradient",
         "the result itself is right, and its gradient is not",
     ),
 )
 
 
-def explain(
-    errors: Sequence[tuple[str, Mapping[str, float]]], table: tuple[tuple[str, str], ...] = ERRORS
-) -> Relation | None:
+def explain_forms(faults: Sequence[Fault]) -> Relation | None:
+    """Explain faults that are all of one kind, of what is no result.
+
+    Args:
+        faults: those of the failing cases.
+
+    Returns:
+        the relation, or None where they are of several kinds, or of another one.
+    """
+    for notation, meaning in FORMS:
+        found = {
+            each and meaning.format(what=what_in_words(each), wanted=each.expected)
+            for each in (find(fault, notation) for fault in faults)
+        }
+        if len(found) == 1 and (sentence := found.pop()):
+            return Relation("form", sentence)
+    return None
+
+
+def explain(errors: Sequence[tuple[str, Mapping[str, float]]]) -> Relation | None:
     """Explain errors that are all of one kind.
 
     Args:
         errors: the text of each, with the sizes of its case by name.
-        table: patterns, and what they mean.
 
     Returns:
         the relation, or None where they are of several kinds, or of none that is known.
     """
-    for pattern, meaning in table:
+    for pattern, meaning in ERRORS:
         matches = [re.search(pattern, text) for text, _ in errors]
         if not all(matches):
             continue
@@ -208,7 +221,7 @@ def explain(
         if common:
             # What says a size comes last in the alphabet.
             sentence = first if first in common else max(common)
-            return Relation("error" if table is ERRORS else "form", sentence)
+            return Relation("error", sentence)
     return None
 
 

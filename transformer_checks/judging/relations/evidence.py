@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from transformer_checks.judging.exam import Exam
+from transformer_checks.judging.facts import Faults
 from transformer_checks.running import wire_format
 from transformer_checks.running.comparing import MATCH_SLACK, Tolerance, same
 from transformer_checks.task import Case, Outcome
@@ -176,13 +177,13 @@ def in_common(looks: Iterable[Look], pairs: Sequence[Pair], enough: int = ENOUGH
     return found
 
 
-def pairs_of(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> dict[str, list[Pair]]:
+def pairs_of(exam: Exam, outcomes: list[Outcome], faults: Faults) -> dict[str, list[Pair]]:
     """Put the wrong results of the failing cases beside the right ones.
 
     Args:
         exam: the cases with the right results.
         outcomes: the answer's, read.
-        reasons: what is wrong with each, "" where it passes.
+        faults: what is wrong with each, None where it passes.
 
     Returns:
         by the name of a result, its pairs in the failing cases in which it is wrong.
@@ -190,7 +191,7 @@ def pairs_of(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> dict[st
     found: dict[str, list[Pair]] = {}
     for number, case in enumerate(exam.cases):
         outcome, expected = outcomes[number], exam.expected[number]
-        if not reasons[number] or outcome.fault or case.refused:
+        if not faults[number] or outcome.fault or case.refused:
             continue
         axes = axes_in(exam.task.contract)
         sizes = sizes_of(case, exam.task.contract)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from transformer_checks.judging.exam import Exam
+from transformer_checks.judging.facts import Faults
 from transformer_checks.judging.relations.evidence import Relation, sizes_of
 from transformer_checks.task import SAID, Case
 
@@ -19,17 +20,17 @@ UNLIKELY_FOR_KNOWN = 5
 SAYS_LITTLE = ("is above 1", "is not 1", "is not 0", "has more than one entry")
 
 
-def find_trait(exam: Exam, reasons: list[str]) -> Relation | None:
+def find_trait(exam: Exam, faults: Faults) -> Relation | None:
     """Find a trait that all failing cases have, and no passing one.
 
     Args:
         exam: the cases.
-        reasons: what is wrong with each, "" where it passes.
+        faults: what is wrong with each, None where it passes.
 
     Returns:
         the relation, or None.
     """
-    failing = [bool(reason) for reason in reasons]
+    failing = [bool(fault) for fault in faults]
     count = sum(failing)
     ways = math.comb(len(failing), count)
     if not 0 < count < len(failing):
