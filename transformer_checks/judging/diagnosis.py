@@ -104,6 +104,8 @@ def _shows_as_error(misconception: Misconception, outcome: Outcome) -> bool:
     `fault` says it for all of them.
     """
     fault = fault_of_outcome(outcome)
+    if fault is None:
+        return False
     if misconception.fault and find(fault, misconception.fault):
         return True
     text = fault_in_words(fault) if outcome.about else outcome.error

@@ -17,7 +17,7 @@ from weakref import WeakSet
 import numpy as np
 import torch
 
-from transformer_checks.judging.facts import fault_of_outcome
+from transformer_checks.judging.facts import Term, fault_of_outcome
 from transformer_checks.judging.words import fault_in_words
 from transformer_checks.registry import find_task
 from transformer_checks.running.asking import run_case
@@ -30,7 +30,7 @@ class Exam:
     def __init__(self, task: Task, cases: list[Case]) -> None:
         self.task = task
         self.cases = cases
-        self._wrong: dict[tuple[str, int, int], Outcome] = {}
+        self._wrong: dict[tuple[str | Term, int, int], Outcome] = {}
         _exams.add(self)
 
     @cached_property
@@ -56,18 +56,18 @@ class Exam:
                 self._wrong[key] = self._ask(wrong, self.cases[number])
         return self._wrong[key]
 
-    def otherwise(self, key: str, number: int, case: Case) -> Outcome:
+    def otherwise(self, change: Term, number: int, case: Case) -> Outcome:
         """The reference's outcome of a changed case, when first asked.
 
         Args:
-            key: a name of the change.
+            change: what was changed.
             number: of the case that was changed.
             case: the changed one.
 
         Returns:
             the outcome.
         """
-        known = (f"otherwise: {key}", 0, number)
+        known = (change, 0, number)
         if known not in self._wrong:
             with _undisturbed(), warnings.catch_warnings(action="ignore"):
                 try:

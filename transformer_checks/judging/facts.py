@@ -38,6 +38,37 @@ class Fault:
     inside: Fault | None = None
 
 
+@dataclass(frozen=True, init=False)
+class Term:
+    """A part of what is found out, such as "divided by K"; terms may hold terms.
+
+    Attributes:
+        key: of the words for it.
+        parameters: names and values of what the words need. A tuple of texts and terms is a
+            formula, whose parts stand side by side.
+    """
+
+    key: str
+    parameters: tuple[tuple[str, Any], ...]
+
+    def __init__(self, key: str, **parameters: Any) -> None:
+        object.__setattr__(self, "key", key)
+        object.__setattr__(self, "parameters", tuple(parameters.items()))
+
+
+# What is in a sentence without more words: the letter of an axis, or an argument's name in `...`.
+Name = str | Term
+
+
+class Relation(Term):
+    """What the wrong results have in common; the same for all cases."""
+
+    @property
+    def kind(self) -> str:
+        """Its kind for programs, such as "factor": what stands before a dot in the key."""
+        return self.key.partition(".")[0]
+
+
 # Of each case what is wrong with it, None where it passes.
 Faults = list[Fault | None]
 

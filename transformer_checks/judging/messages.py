@@ -9,11 +9,10 @@ characters, so that it cannot look like a line of ours.
 from __future__ import annotations
 
 from transformer_checks.judging.exam import Exam
-from transformer_checks.judging.facts import Faults
+from transformer_checks.judging.facts import Faults, Relation
 from transformer_checks.judging.faults import fault_of_result
-from transformer_checks.judging.relations.evidence import Relation
 from transformer_checks.judging.texts import marked_as_printed, printable
-from transformer_checks.judging.words import fault_in_words
+from transformer_checks.judging.words import fault_in_words, in_words
 from transformer_checks.task import Misconception, Outcome
 
 
@@ -72,7 +71,7 @@ def write_message(
     if mistake is not None:
         lines += [f"Likely mistake: {mistake.title}.", f"  {mistake.hint}"]
     if relation is not None:
-        sentence = printable(relation.sentence)  # which may quote an error
+        sentence = printable(in_words(relation))  # which may quote an error
         lines.append(f"What shows in every case that fails: {sentence}.")
     said = fault_in_words(faults[number])
     end = "" if said.endswith(("?", "!", ".")) else "."

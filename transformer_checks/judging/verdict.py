@@ -67,4 +67,4 @@ def judge(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -> Resu
     # Whether the mistake has a name does not count: to mend one of two would cost points.
     score = min(MOST_FOR_WRONG, passed / total)
     name = mistake.key if mistake else None
-    return Result(score, name, message, key, passed, total, relation.key if relation else "")
+    return Result(score, name, message, key, passed, total, relation.kind if relation else "")

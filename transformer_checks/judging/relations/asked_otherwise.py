@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from transformer_checks.judging.exam import Exam
-from transformer_checks.judging.facts import Faults
-from transformer_checks.judging.relations.arguments import other_questions
-from transformer_checks.judging.relations.evidence import ENOUGH, Relation, axes_in, pairs_of
+from transformer_checks.judging.facts import Faults, Relation, Term
+from transformer_checks.judging.relations.arguments import Asked, other_questions
+from transformer_checks.judging.relations.evidence import ENOUGH, axes_in, pairs_of
 from transformer_checks.running.comparing import MATCH_SLACK, same
 from transformer_checks.task import Case, Outcome, ProbeTask
 
@@ -81,27 +81,25 @@ class _Search:
         if not self.enough:
             return None
         first = self.failing[0]
-        for text, _ in self.questions[first]:
-            if all(self._agrees_for(text, number) for number in self.numbers):
-                return Relation(
-                    "other-question", f"your results are right for other arguments: {text}"
-                )
+        for change, _ in self.questions[first]:
+            if all(self._agrees_for(change, number) for number in self.numbers):
+                return Relation("other-question", change=change)
         return None
 
     @cached_property
-    def questions(self) -> dict[int, list[tuple[str, Case]]]:
+    def questions(self) -> dict[int, list[Asked]]:
         return {number: self._questions_of(self.exam.cases[number]) for number in self.numbers}
 
-    def _questions_of(self, case: Case) -> list[tuple[str, Case]]:
+    def _questions_of(self, case: Case) -> list[Asked]:
         axes = axes_in(self.exam.task.contract)
         most = MOST_QUESTIONS // (2 if len(case.weights) > MOST_WEIGHTS else 1)
         return list(islice(other_questions(case, axes), most))
 
-    def _agrees_for(self, text: str, number: int) -> bool:
-        case = next((case for said, case in self.questions[number] if said == text), None)
+    def _agrees_for(self, change: Term, number: int) -> bool:
+        case = next((case for each, case in self.questions[number] if each == change), None)
         if case is None:
             return self.right(number)
-        return self.agree(number, self.exam.otherwise(text, number, case))
+        return self.agree(number, self.exam.otherwise(change, number, case))
 
 
 def _plain(value: Any) -> Any:

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from transformer_checks.judging.exam import Exam, read_all
-from transformer_checks.judging.facts import Faults, find
+from transformer_checks.judging.facts import Faults, Relation, find
 from transformer_checks.judging.faults import fault_of_result
 from transformer_checks.judging.relations import errors, lists, numbers, shapes, values
 from transformer_checks.judging.relations.asked_otherwise import right_for_another
 from transformer_checks.judging.relations.evidence import (
     Look,
     Pair,
-    Relation,
     in_common,
     make_pair,
     pairs_of,
@@ -69,10 +68,7 @@ def _of_steadiness(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relat
                 for name in other.values
             )
         ):
-            said = (
-                "the same call gives another result the second time: something is drawn at random"
-            )
-            return Relation("unsteady", f"{said}, or kept from call to call")
+            return Relation("unsteady")
     return None
 
 
@@ -90,10 +86,8 @@ def _of_dtypes(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation 
         rounded = (max(tolerance[0], 0.02), max(tolerance[1], 0.02))
         if not same(mine.astype(np.float64), right.astype(np.float64), rounded):
             return None
-        found.add(
-            f"`{name}` holds the right numbers in another dtype, {outcomes[number].dtypes[name]}"
-        )
-    return Relation("dtype", found.pop()) if len(found) == 1 else None
+        found.add(Relation("dtype", name=name, dtype=outcomes[number].dtypes[name]))
+    return found.pop() if len(found) == 1 else None
 
 
 def _of_changes(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
@@ -101,8 +95,7 @@ def _of_changes(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation
     changed = {tuple(outcomes[number].changed) for number, fault in enumerate(faults) if fault}
     if len(changed) != 1 or not (names := changed.pop()):
         return None
-    said = f"the code changes the caller's {' and '.join(f'`{name}`' for name in names)} on the way"
-    return Relation("changed", f"{said}: what is read from there later is not what was given")
+    return Relation("changed", names=tuple(f"`{name}`" for name in names))
 
 
 def _of_cases(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
@@ -126,7 +119,7 @@ def _of_errors(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation 
     )
     if alone is None:
         return found
-    return Relation(found.key, f"{found.sentence}; {alone.sentence}")
+    return Relation("error.only-cases", error=found, cases=alone)
 
 
 def _of_forms(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
@@ -185,7 +178,7 @@ def _parts(pairs: list[Pair]) -> Iterator[list[Pair]]:
             make_pair(
                 pair.number,
                 pair.case,
-                f"{pair.name[:-1]}[{place}]`",
+                f"{str(pair.name)[:-1]}[{place}]`",
                 pair.received[place],
                 pair.expected[place],
                 pair.tolerance,
