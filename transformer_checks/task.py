@@ -104,7 +104,9 @@ class Outcome:
         noted: how those arguments were used, by argument; it explains and is not compared.
         fault: "" or what kept the result from being read: "raised", "returned", "built",
             "unsolved", or "refused" where it is the ValueError that the case asks for.
-        error: the fault in words.
+        error: the text of an error.
+        about: any other fault as data, the fields of a
+            :class:`transformer_checks.judging.facts.Fault`.
         forbidden: the refused call that was made, or "".
         instead: an argument that the answer's code never reads, and a variable of the notebook
             that it reads; empty where there are not both.
@@ -121,6 +123,7 @@ class Outcome:
     noted: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
     error: str = ""
+    about: dict[str, str] = field(default_factory=dict)
     forbidden: str = ""
     instead: list[str] = field(default_factory=list)
     printed: str = ""
@@ -134,12 +137,12 @@ class Outcome:
         lists = (self.changed, self.trainable, self.instead)
         if not all(type(each) is list for each in lists):
             return False
-        names = (*self.changed, *self.trainable, *self.instead)
-        texts = (self.fault, self.error, self.forbidden, self.printed, *names)
         by_name = (self.values, self.dtypes, self.devices, self.gradients, self.left, self.noted)
-        if not all(type(each) is str and len(each) <= OUTCOME_TEXT for each in texts):
+        if not all(type(each) is dict for each in (*by_name, self.about)):
             return False
-        if not all(type(each) is dict for each in by_name):
+        names = (*self.changed, *self.trainable, *self.instead, *self.about.values())
+        texts = (self.fault, self.error, self.forbidden, self.printed, *names)
+        if not all(type(each) is str and len(each) <= OUTCOME_TEXT for each in texts):
             return False
         numbers = {name: each for name, each in self.values.items() if isinstance(each, np.ndarray)}
         if not numbers.keys() <= self.dtypes.keys() & self.devices.keys():
@@ -190,6 +193,8 @@ class Misconception:
         wrong: how to make it: a change to the task's right answer, or a function of its own where
             the mistake is another algorithm; more than one where the same idea gives other numbers.
         error: a regular expression that the error's text matches, where the mistake shows as one.
+        fault: the fault it shows as, in the notation of
+            :func:`transformer_checks.judging.facts.find`, such as "returned float for int".
     """
 
     key: str
@@ -197,6 +202,7 @@ class Misconception:
     hint: str
     wrong: tuple[Change | Callable[..., Any], ...]
     error: str = ""
+    fault: str = ""
 
 
 # Of the case, and by name what was returned, what is left in made arguments, and what they note.

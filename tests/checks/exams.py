@@ -9,6 +9,7 @@ from typing import Any
 from tools.draw_sample import is_drawn
 from transformer_checks.judging.diagnosis import find_misconception
 from transformer_checks.judging.exam import Exam, make_exam
+from transformer_checks.judging.facts import Faults
 from transformer_checks.judging.faults import find_fault
 from transformer_checks.running import wire_format
 from transformer_checks.running.asking import run_case, run_cases
@@ -50,9 +51,9 @@ def assert_names_itself(exam: Exam, entry: Misconception) -> None:
 
 def assert_named(exam: Exam, entry: Misconception, outcomes: list[Outcome]) -> None:
     """These outcomes fail, and the misconception that is found in them is this one."""
-    reasons = faults(exam, outcomes)
-    assert any(reasons), entry.key
-    found = find_misconception(exam, outcomes, reasons)
+    found_faults = faults(exam, outcomes)
+    assert any(found_faults), entry.key
+    found = find_misconception(exam, outcomes, found_faults)
     assert found is not None, f"{entry.key} is not named"
     assert found.key == entry.key, f"{entry.key} is called {found.key}, its twin"
 
@@ -62,8 +63,8 @@ def run(exam: Exam, answer: Callable[..., Any]) -> list[Outcome]:
     return [run_case(exam.task, answer, case) for case in exam.cases]
 
 
-def faults(exam: Exam, outcomes: list[Outcome]) -> list[str]:
-    """Return what is wrong with each outcome, "" where nothing is."""
+def faults(exam: Exam, outcomes: list[Outcome]) -> Faults:
+    """Return what is wrong with each outcome, None where nothing is."""
     return [find_fault(exam, number, outcomes) for number in range(len(outcomes))]
 
 

@@ -427,7 +427,7 @@ def test_the_checks_cannot_be_reached_from_the_answer():
         from transformer_checks.judging import faults, verdict
 
         numpy.allclose = torch.allclose = faults.same = lambda *args, **kwargs: True
-        faults.find_fault = verdict.find_fault = lambda *args: ""
+        faults.find_fault = verdict.find_fault = lambda *args: None
         return query @ key.mT
 
     result = grade(SCORES, answer)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from transformer_checks.judging.words import place_in_words
 from transformer_checks.running import wire_format
 from transformer_checks.running.comparing import difference, same
 
@@ -413,7 +414,7 @@ def test_arrays_of_truth_values_can_be_shown():
     [("", "`pairs`"), ("[2]", "`pairs[2]`"), ("{key}[1]", "a key of `pairs`")],
 )
 def test_a_place_is_written_for_people(path, said):
-    assert wire_format.placed("pairs", path) == said
+    assert place_in_words(f"pairs{path}") == said
 
 
 @pytest.mark.parametrize(

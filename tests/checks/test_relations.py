@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import ast
 import math
+from pathlib import Path
+from string import Formatter
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from transformer_checks import grade
+from transformer_checks.judging import relations as relations_of_checks
 from transformer_checks.judging.exam import make_exam
+from transformer_checks.judging.facts import TOLD, Fault, Relation, Term
 from transformer_checks.judging.relations import errors, lists, numbers, shapes, values
 from transformer_checks.judging.relations.arguments import other_questions
 from transformer_checks.judging.relations.evidence import axes_in, in_common, make_pair, sizes_of
 from transformer_checks.judging.relations.finding import STRONG, WEAK, find_relation
 from transformer_checks.judging.relations.which_cases import find_trait
+from transformer_checks.judging.words import FAULTS, TERMS, in_words
 from transformer_checks.task import Case, Outcome
 
 RNG = np.random.default_rng(0)
 FLOATS = RNG.standard_normal((3, 4, 5))
 SQUARE = RNG.standard_normal((4, 4))
 IDS = RNG.permutation(60)[:24].reshape(4, 6).astype(np.float64)
+WRONG = Fault("values", "x")
 MASK = RNG.random((5, 5)) < 0.5
 SHARES = np.exp(FLOATS) / np.exp(FLOATS).sum(-1, keepdims=True)
 
@@ -36,12 +43,16 @@ def pair(received, expected, arguments=None, sizes=None):
 
 def keys(looks, *pairs):
     with np.errstate(all="ignore"):
-        return [relation.key for relation in in_common(looks, pairs)]
+        return [relation.kind for relation in in_common(looks, pairs)]
 
 
-def sentences(looks, *pairs):
+def relations(looks, *pairs):
     with np.errstate(all="ignore"):
-        return [relation.sentence for relation in in_common(looks, pairs)]
+        return in_common(looks, pairs)
+
+
+def of_x(key, **parameters):
+    return Relation(key, name="`x`", **parameters)
 
 
 @pytest.mark.parametrize(
@@ -136,47 +147,51 @@ def test_a_factor_gets_the_name_that_it_has_in_all_cases():
     def case(size, other):
         return pair(FLOATS / math.sqrt(size), FLOATS, sizes={"K": size, "T": other})
 
-    said = sentences(values.STRONG, case(4, 4), case(9, 16), case(25, 8))
-    assert said[0] == "`x` is the right one divided by sqrt(K)"
-    assert all("sqrt(T)" not in each for each in said)
-    nameless = sentences(values.STRONG, case(4, 4), pair(0.1234 * FLOATS, FLOATS))
-    assert len(nameless) == 1
-    assert "another one in other cases" in nameless[0]
+    found = relations(values.STRONG, case(4, 4), case(9, 16), case(25, 8))
+    root = Term("divided", by=("sqrt(", "K", ")"))
+    assert found == [of_x("factor", factor=root), of_x("factor.changing")]
+    nameless = relations(values.STRONG, case(4, 4), pair(0.1234 * FLOATS, FLOATS))
+    assert nameless == [of_x("factor.changing")]
 
 
 def test_an_input_that_comes_back_is_recognised():
     both = pair(FLOATS, 3 * FLOATS**2, arguments={"query": FLOATS})
-    assert sentences(values.STRONG, both)[0] == "`x` is the argument `query`, unchanged"
+    assert relations(values.STRONG, both)[0] == of_x("input", argument="query")
 
 
 def test_places_that_a_mask_hides_are_told_apart():
     seen = RNG.random((4, 5)) < 0.5
     expected = np.where(seen, RNG.standard_normal((4, 5)), 0.0)
     received = np.where(seen, expected, 0.7 + RNG.random((4, 5)))
-    found = sentences(values.WEAK, pair(received, expected, arguments={"mask": seen}))
-    assert found[0] == "`x` is wrong only where `mask` is False, and right everywhere else"
+    found = relations(values.WEAK, pair(received, expected, arguments={"mask": seen}))
+    assert found[0] == of_x("only-where", where=Term("is-false", name="mask"))
 
 
 @pytest.mark.parametrize(
-    ("received", "key", "said"),
+    ("received", "key", "terms"),
     [
-        (FLOATS.transpose(1, 0, 2), "axes-swapped", "the numbers are right"),
-        (FLOATS[:, :3], "length", "the last one is missing"),
-        (np.concatenate([FLOATS[:, :1], FLOATS], axis=1), "length", "the first one is too much"),
-        (FLOATS.sum(1), "axis-missing", "the sum"),
-        (FLOATS.mean(2), "axis-missing", "the mean"),
-        (FLOATS.reshape(12, 5), "axes-merged", "the numbers are right"),
-        (FLOATS[None], "axis-too-many", "the numbers are right"),
-        (FLOATS[:, :1], "length", "only one entry"),
-        (RNG.standard_normal((3, 7, 5)), "length", "too long"),
-        (RNG.standard_normal((6, 7, 9)), "lengths", "other sizes"),
+        (FLOATS.transpose(1, 0, 2), "axes-swapped.alone", set()),
+        (FLOATS[:, :3], "length.end", {"last", "one-is", "is-missing"}),
+        (
+            np.concatenate([FLOATS[:, :1], FLOATS], axis=1),
+            "length.end",
+            {"first", "one-is", "is-extra"},
+        ),
+        (FLOATS.sum(1), "axis-missing.reduced", {"the-sum"}),
+        (FLOATS.mean(2), "axis-missing.reduced", {"the-mean"}),
+        (FLOATS.reshape(12, 5), "axes-merged", {"numbers-right"}),
+        (FLOATS[None], "axis-too-many.size-1", {"numbers-right"}),
+        (FLOATS[:, :1], "length.one-entry", set()),
+        (RNG.standard_normal((3, 7, 5)), "length.alone", {"long"}),
+        (RNG.standard_normal((6, 7, 9)), "lengths", set()),
     ],
 )
-def test_shapes(received, key, said):
+def test_shapes(received, key, terms):
     again = pair(received, FLOATS)
     found = in_common((*shapes.STRONG, *shapes.WEAK), (again, again))
     assert found[0].key == key
-    assert said in found[0].sentence
+    values = dict(found[0].parameters).values()
+    assert {each.key for each in values if isinstance(each, Term)} - {"axis"} == terms
 
 
 @pytest.mark.parametrize(
@@ -206,22 +221,25 @@ def test_lists(received, expected, key):
 
 
 @pytest.mark.parametrize(
-    ("received", "expected", "said"),
+    ("received", "expected", "found"),
     [
-        (["ab", "c"], ["a", "bc"], "`x` spell the right text, but are cut at other places"),
-        ([1, 2], [1, 3, 2], "`x` lacks one entry; what is there is right, and in the right order"),
-        ([9, 2, 3], [1, 2, 3], "only the first entry of `x` is wrong"),
+        (["ab", "c"], ["a", "bc"], of_x("cut")),
+        ([1, 2], [1, 3, 2], of_x("missing", few=Term("one-entry"))),
+        ([9, 2, 3], [1, 2, 3], of_x("only-first.entry")),
         (
             [([1], 5), ([1, 2, 3], 6)],
             [([1], 5), ([1, 3], 6)],
-            "the first part of an entry of `x` has all that it should, in order, and one entry "
-            "too many",
+            Relation(
+                "too-many",
+                name=Term("part-of-entry", part=Term("first"), of="`x`"),
+                few=Term("one-entry"),
+            ),
         ),
-        ([(1, 5), (3, 7)], [(1, 2), (3, 4)], "in the entries of `x` only the second part is wrong"),
+        ([(1, 5), (3, 7)], [(1, 2), (3, 4)], of_x("part-of-entries", part=Term("second"))),
     ],
 )
-def test_what_shows_in_lists_where_nothing_else_does(received, expected, said):
-    assert sentences(lists.WEAK, *[pair(received, expected)] * 4)[0] == said
+def test_what_shows_in_lists_where_nothing_else_does(received, expected, found):
+    assert relations(lists.WEAK, *[pair(received, expected)] * 4)[0] == found
 
 
 @pytest.mark.parametrize(
@@ -257,13 +275,15 @@ SIZES = [{"d": d, "n": n} for d, n in ((2, 3), (4, 1), (5, 7), (8, 2), (3, 6))]
 
 def test_a_number_that_is_off_by_a_product_of_arguments():
     pairs = _numbers(lambda d, n: 100 + d - 2 * d * n, lambda d, n: 100 + d, SIZES)
-    assert numbers.laws(pairs).sentence == "`x` is too small by 2 * `d` * `n` in every failing case"
+    factors = ("2", "`d`", "`n`")
+    assert numbers.laws(pairs) == of_x("law.difference", way=Term("small"), factors=factors)
 
 
 def test_a_number_that_is_off_by_powers_of_arguments():
     pairs = _numbers(lambda d, n: d**0.5 * n**-1.0, lambda d, n: d**-0.5 * n**0.5, SIZES)
-    said = "`x` is the right one times `d` * `n`^-1.5 in every failing case"
-    assert numbers.laws(pairs).sentence == said
+    factors = ("`d`", ("`n`", "^-1.5"))
+    assert numbers.laws(pairs) == of_x("law.quotient", factors=factors)
+    assert "times `d` * `n`^-1.5 in" in in_words(numbers.laws(pairs))
 
 
 def test_numbers_without_a_law():
@@ -274,9 +294,9 @@ def test_numbers_without_a_law():
 
 def test_a_single_number_has_the_relations_of_an_array():
     pairs = [pair(2.0 * number, number) for number in (1.5, 0.3, 7.1)]
-    assert sentences(values.STRONG, *pairs) == ["`x` is the right one times 2"]
+    assert relations(values.STRONG, *pairs) == [of_x("factor", factor=Term("times", by="2"))]
     pairs = [pair(number + 1, number) for number in (3, 60_000_000, 5, 9)]
-    assert sentences(values.STRONG, *pairs)[0] == "`x` is too large by 1"
+    assert relations(values.STRONG, *pairs)[0] == of_x("offset", offset=Term("too-large-by", by=1))
     assert pair(2**5000, 1) is None
 
 
@@ -284,21 +304,18 @@ def test_an_argument_that_is_changed_is_told():
     exam = make_exam("embeddings.skipgram_pairs", 0)
     sent = [(0, 7), (1, 1), (5, 2)]
     outcomes = [Outcome(values={"pairs": sent}, changed=["ids"]) for _ in exam.cases]
-    found = find_relation(exam, outcomes, ["wrong"] * len(outcomes))
-    assert found.key == "changed"
-    assert "the caller's `ids`" in found.sentence
+    found = find_relation(exam, outcomes, [WRONG] * len(outcomes))
+    assert found == Relation("changed", names=("`ids`",))
     outcomes[-1].changed = []
-    assert find_relation(exam, outcomes, ["wrong"] * len(outcomes)) is None
+    assert find_relation(exam, outcomes, [WRONG] * len(outcomes)) is None
 
 
 def test_errors_are_put_in_terms_of_the_sizes():
     text = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x{} and {}x5) (in `x @ w`)"
     cases = [(text.format(d, n), {"D": d, "N": n, "T": 5}) for d, n in ((5, 3), (2, 7))]
     found = errors.explain(cases)
-    assert found.key == "error"
-    assert "the first factor, of size D, meets the first axis of the second, of size N" in (
-        found.sentence
-    )
+    first, second = (Term("of-size", name=letter) for letter in "DN")
+    assert found == Relation("error.matrix-product", size1=first, size2=second)
     assert errors.explain([("RuntimeError: something new", {})]) is None
     assert errors.explain([cases[0], ("IndexError: list index out of range", {})]) is None
 
@@ -311,18 +328,18 @@ def _exam(*arguments):
 def test_the_cases_that_fail_are_told_by_what_they_have():
     mask = np.array([True, False])
     given = [{"x": np.zeros((2, 3)), "mask": mask if n % 2 else None} for n in range(8)]
-    failing = ["wrong" if n % 2 else "" for n in range(8)]
-    assert find_trait(_exam(*given), failing).sentence == (
-        "it fails only where `mask` is given, and there always"
-    )
-    assert find_trait(_exam(*given), ["wrong", *failing[1:]]) is None
-    assert find_trait(_exam(*given), ["wrong"] * 8) is None
+    failing = [WRONG if n % 2 else None for n in range(8)]
+    given_mask = Term("is-given", name="`mask`")
+    assert find_trait(_exam(*given), failing) == Relation("only-cases", where=given_mask)
+    assert find_trait(_exam(*given), [WRONG, *failing[1:]]) is None
+    assert find_trait(_exam(*given), [WRONG] * 8) is None
 
 
 def test_batches_of_one_are_told_apart():
     given = [{"x": np.zeros((1 + n % 2, 2 + n))} for n in range(8)]
-    failing = ["wrong" if n % 2 else "" for n in range(8)]
-    assert "B is above 1" in find_trait(_exam(*given), failing).sentence
+    failing = [WRONG if n % 2 else None for n in range(8)]
+    above = Term("above-1", name="B")
+    assert find_trait(_exam(*given), failing) == Relation("only-cases", where=above)
 
 
 def test_axes_are_read_out_of_contracts():
@@ -340,18 +357,41 @@ def test_axes_are_read_out_of_contracts():
 def test_one_sequence_of_the_batch_is_another_question():
     case = Case("", {"x": np.arange(6.0).reshape(2, 3), "size": 3})
     asked = dict(other_questions(case, {"x": ("B", "T")}))
-    alone = asked["only the last sequence of the batch is used"].arguments["x"]
+    last = Term("one-of-batch", end=Term("last"))
+    alone = asked[last].arguments["x"]
     assert alone.tolist() == [[3.0, 4.0, 5.0]]
-    assert "only the last sequence of the batch is used" not in dict(other_questions(case, {}))
+    assert last not in dict(other_questions(case, {}))
 
 
 def test_other_questions_differ_from_the_question():
     case = make_exam("training.noam_learning_rate", 0).cases[1]
-    names = [text for text, _ in other_questions(case, {})]
-    assert len(names) == len(set(names))
-    assert "`warmup` and `step` are exchanged" in names or (
-        "`step` and `warmup` are exchanged" in names
-    )
+    changes = [change for change, _ in other_questions(case, {})]
+    assert len(changes) == len(set(changes))
+    assert Term("exchanged", one="`step`", other="`warmup`") in changes
+
+
+def test_every_term_has_words_for_all_that_it_needs():
+    """A key without words would be an error where a message is written."""
+    calls = [
+        (call.func, call)
+        for path in Path(relations_of_checks.__file__).parent.glob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and call.args and all(k.arg for k in call.keywords)
+    ]
+    found = 0
+    for function, call in calls:
+        name = getattr(function, "id", getattr(function, "attr", ""))
+        key = getattr(call.args[0], "value", None)
+        if name in ("Relation", "Term", "relation") and isinstance(key, str):
+            given = {k.arg for k in call.keywords} | ({"name"} if name == "relation" else set())
+            needed = {field for _, field, _, _ in Formatter().parse(TERMS[key]) if field}
+            assert needed <= given, (key, needed, given)
+            found += 1
+    assert found > 100
+    tables = [key for _, key in (*errors.ERRORS, *errors.FORMS)]
+    functions = [f"of.{key}" for key in (*values.FUNCTIONS, *values.ALONG)]
+    assert TERMS.keys() >= {*tables, *functions}
+    assert FAULTS.keys() >= TOLD
 
 
 HOSTILE = [
@@ -380,8 +420,8 @@ def test_hostile_values_are_no_error(key, value):
     name = exam.task.returns[0]
     sent = Outcome(values={name: value}, dtypes={name: "float32"}, devices={name: "cpu"})
     outcomes = [sent] * len(exam.cases)
-    found = find_relation(exam, outcomes, ["wrong"] * len(outcomes))
-    assert found is None or found.sentence
+    found = find_relation(exam, outcomes, [WRONG] * len(outcomes))
+    assert found is None or in_words(found)
     in_common((*STRONG, *WEAK), [pair(value, [1, 2])] * 8)
 
 

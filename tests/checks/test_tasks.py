@@ -9,8 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.checks.exams import assert_names_itself, in_sample
+from tests.checks.exams import assert_names_itself, faults, in_sample
 from transformer_checks.judging.exam import Exam, make_exam
+from transformer_checks.judging.facts import Fault
 from transformer_checks.judging.faults import find_fault
 from transformer_checks.registry import all_tasks
 from transformer_checks.running import wire_format
@@ -34,9 +35,7 @@ ENTRIES = [
 def test_the_references_pass_their_own_cases(task):
     exam = make_exam(task.key, 11)
     outcomes = [run_case(task, task.reference, case) for case in exam.cases]
-    assert [find_fault(exam, number, outcomes) for number in range(len(outcomes))] == [""] * len(
-        outcomes
-    )
+    assert not any(faults(exam, outcomes))
 
 
 @pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())
@@ -113,7 +112,7 @@ def test_the_reference_of_the_module_agrees_with_the_package():
     for number, case in enumerate(exam.cases):
         outcome = run_case(exam.task, MultiHeadAttention, case)
         outcomes = [*exam.expected[:number], outcome, *exam.expected[number + 1 :]]
-        assert find_fault(exam, number, outcomes) == ""
+        assert find_fault(exam, number, outcomes) is None
 
 
 @pytest.mark.parametrize(("task", "entry"), ENTRIES)
@@ -137,7 +136,7 @@ def test_a_device_that_is_lost_is_told():
     outcomes = [
         Outcome(**{**each.as_plain(), "devices": {"merged": "cuda"}}) for each in exam.expected
     ]
-    assert find_fault(exam, 0, outcomes) == "`merged`: expected it on cpu, received it on cuda"
+    assert find_fault(exam, 0, outcomes) == Fault("device", "merged", "cpu", "cuda")
 
 
 def test_cases_on_cuda_are_added_where_there_is_one():

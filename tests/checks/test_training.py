@@ -313,8 +313,8 @@ def test_padding_that_counts_is_told_by_a_case_that_has_more_of_it():
     exam = make_exam(LOSS, 0)
     outcomes = [run_case(exam.task, counts_padding, case) for case in exam.cases]
     faults = [find_fault(exam, number, outcomes) for number in range(len(outcomes))]
-    assert any("two more columns of padding" in fault for fault in faults)
-    assert any("where the label is padding" in fault for fault in faults)
+    assert any("two more columns of padding" in fault.text for fault in faults)
+    assert any("where the label is padding" in fault.text for fault in faults)
 
 
 def test_the_first_lines_about_the_bugs_do_not_give_them_away():

@@ -197,19 +197,21 @@ class _Reader:
         return self.shared[key]
 
     def read_items(self, entry: Misconception, items: list[SyntaxTreeNode]) -> Misconception:
-        """Read the list under a heading: changes, functions, and the text of the error."""
+        """Read the list under a heading: changes, functions, and how the mistake shows."""
         ways: list[Way] = []
-        error = entry.error
+        error, fault = entry.error, entry.fault
         for node in items:
             item = _Item(self, node)
             if item.skip("error:"):
                 error = self.pattern(node, item.text())
+            elif item.skip("fault:"):
+                fault = item.text()
             elif item.skip("function"):
                 ways.append(self.function(node, item.block()))
             else:
                 ways += item.ways(entry.wrong, ways)
             item.must_end()
-        return replace(entry, error=error, wrong=tuple(ways) or entry.wrong)
+        return replace(entry, error=error, fault=fault, wrong=tuple(ways) or entry.wrong)
 
     def pattern(self, node: SyntaxTreeNode, text: str) -> str:
         """Check a regular expression."""

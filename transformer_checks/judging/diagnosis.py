@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from transformer_checks.judging.exam import Exam, read_all
+from transformer_checks.judging.facts import Fault, Faults, fault_of_outcome, find
 from transformer_checks.judging.faults import learns_too_much
-from transformer_checks.judging.general_mistakes import GENERAL
+from transformer_checks.judging.general_mistakes import GENERAL, NAME_OF_THE_NOTEBOOK
+from transformer_checks.judging.words import fault_in_words, names_in_words, what_in_words
 from transformer_checks.running.comparing import MATCH_SLACK, same
 from transformer_checks.task import Misconception, Outcome
 
@@ -22,15 +24,13 @@ from transformer_checks.task import Misconception, Outcome
 FILLED = -1e8
 
 
-def find_misconception(
-    exam: Exam, outcomes: list[Outcome], reasons: list[str]
-) -> Misconception | None:
+def find_misconception(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Misconception | None:
     """Find the misconception whose outcomes are this answer's, or the mistake that faults show.
 
     Args:
         exam: the cases.
         outcomes: the answer's.
-        reasons: what is wrong with each, "" where it passes.
+        faults: what is wrong with each, None where it passes.
 
     Returns:
         the one that explains most cases without contradicting any; where there is none, a mistake
@@ -39,18 +39,18 @@ def find_misconception(
     outcomes = read_all(exam, outcomes)
     return (
         # First: without its arguments an answer may raise just the error of some misconception.
-        find_global_for_argument(outcomes, reasons)
-        or _find_own(exam, outcomes, reasons)
-        or find_general_mistake(exam.task.stub, reasons)
+        find_global_for_argument(outcomes, faults)
+        or _find_own(exam, outcomes, faults)
+        or find_general_mistake(exam.task.stub, faults)
     )
 
 
-def _find_own(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Misconception | None:
+def _find_own(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Misconception | None:
     """Find the misconception of the task that explains most cases without contradicting any."""
     best: tuple[tuple[int, int], Misconception] | None = None
     for misconception in exam.task.misconceptions:
         for variant in range(len(misconception.wrong)):
-            found = _agreement(exam, outcomes, reasons, misconception, variant)
+            found = _agreement(exam, outcomes, faults, misconception, variant)
             if found is not None and (best is None or found > best[0]):
                 best = (found, misconception)
     return best[1] if best else None
@@ -59,7 +59,7 @@ def _find_own(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Miscon
 def _agreement(
     exam: Exam,
     outcomes: list[Outcome],
-    reasons: list[str],
+    faults: Faults,
     misconception: Misconception,
     variant: int,
 ) -> tuple[int, int] | None:
@@ -68,10 +68,9 @@ def _agreement(
     Returns:
         None if a case contradicts it or nothing speaks for it.
     """
-    pattern = misconception.error
     numbers = [number for number, case in enumerate(exam.cases) if case.device != "cuda"]
     numbers.sort(key=lambda number: bool(outcomes[number].fault))  # what can contradict comes first
-    told = {number for number in numbers if pattern and re.search(pattern, outcomes[number].error)}
+    told = {number for number in numbers if _shows_as_error(misconception, outcomes[number])}
     if not told and all(outcomes[number].fault for number in numbers):
         return None
     unexplained = explained = 0
@@ -87,15 +86,30 @@ def _agreement(
         elif ours.fault:
             unexplained += 1
         elif their.fault:
-            if not reasons[number]:
+            if not faults[number]:
                 return None
             unexplained += 1
         else:
-            verdict = _same_mistake(exam, number, ours, their, not reasons[number])
+            verdict = _same_mistake(exam, number, ours, their, not faults[number])
             if verdict is None:
                 return None
             explained += verdict
     return (-unexplained, explained) if explained and unexplained <= explained else None
+
+
+def _shows_as_error(misconception: Misconception, outcome: Outcome) -> bool:
+    """Say whether what kept a result from being read is what a misconception shows as.
+
+    Some patterns of `error` were written for sentences of ours, so these are searched too, until
+    `fault` says it for all of them.
+    """
+    fault = fault_of_outcome(outcome)
+    if fault is None:
+        return False
+    if misconception.fault and find(fault, misconception.fault):
+        return True
+    text = fault_in_words(fault) if outcome.about else outcome.error
+    return bool(misconception.error and re.search(misconception.error, text))
 
 
 def _same_leniency(exam: Exam, number: int, ours: Outcome, their: Outcome) -> bool | None:
@@ -156,46 +170,51 @@ def _filled(array: Any) -> Any:
     return np.where(array.astype(np.float64) <= FILLED, -np.inf, array)
 
 
-def find_general_mistake(stub: str, reasons: list[str]) -> Misconception | None:
+def find_general_mistake(stub: str, faults: Faults) -> Misconception | None:
     """Find the general mistake that shows in most of the failing cases.
 
     Args:
         stub: of the task.
-        reasons: what is wrong with each, "" where it passes.
+        faults: what is wrong with each, None where it passes.
 
     Returns:
         the mistake, in words for this answer, or None if none shows in half of the failing cases.
     """
-    failing = [reason for reason in reasons if reason]
+    failing = [fault for fault in faults if fault]
     best: tuple[int, Misconception] | None = None
     for entry in GENERAL:
-        found = [match for reason in failing if (match := re.search(entry.error, reason))]
+        found = [words for fault in failing if (words := _shown(entry, fault)) is not None]
         if 2 * len(found) >= len(failing) and (best is None or len(found) > best[0]):
-            words = {"task": stub, **found[0].groupdict()}
-            named = replace(
-                entry, title=entry.title.format(**words), hint=entry.hint.format(**words)
-            )
-            best = (len(found), named)
+            best = (len(found), in_these_words(entry, task=stub, **found[0]))
     return best[1] if best else None
 
 
-def find_global_for_argument(outcomes: list[Outcome], reasons: list[str]) -> Misconception | None:
+def _shown(entry: Misconception, fault: Fault) -> dict[str, str] | None:
+    """Return what the words on a general mistake need, where a fault shows it; else None."""
+    raised = find(fault, "raised")
+    match = re.search(entry.error, raised.text) if entry.error and raised else None
+    if match is not None:
+        return match.groupdict()
+    found = find(fault, entry.fault) if entry.fault else None
+    return None if found is None else {"what": what_in_words(found), "names": names_in_words(found)}
+
+
+def in_these_words(entry: Misconception, **words: str) -> Misconception:
+    """Fill words into the title and the hint of a misconception."""
+    return replace(entry, title=entry.title.format(**words), hint=entry.hint.format(**words))
+
+
+def find_global_for_argument(outcomes: list[Outcome], faults: Faults) -> Misconception | None:
     """Say that a variable of the notebook is used, where no case passes and an argument is idle.
 
     Args:
         outcomes: the answer's.
-        reasons: what is wrong with each, "" where it passes.
+        faults: what is wrong with each, None where it passes.
 
     Returns:
         the mistake, or None.
     """
-    if not all(reasons) or not outcomes or len(outcomes[0].instead) != 2:
+    if not all(faults) or not outcomes or len(outcomes[0].instead) != 2:
         return None
     argument, variable = outcomes[0].instead
-    return Misconception(
-        "name-of-the-notebook",
-        f"`{variable}` is a variable of the notebook, and the argument `{argument}` is never used",
-        "The function is called with other inputs than those of the cell that you tried. Compute "
-        "from the arguments alone.",
-        (),
-    )
+    return in_these_words(NAME_OF_THE_NOTEBOOK, argument=argument, variable=variable)

@@ -17,6 +17,8 @@ from weakref import WeakSet
 import numpy as np
 import torch
 
+from transformer_checks.judging.facts import Term, fault_of_outcome
+from transformer_checks.judging.words import fault_in_words
 from transformer_checks.registry import find_task
 from transformer_checks.running.asking import run_case
 from transformer_checks.task import Case, Misconception, Outcome, ProbeTask, Task
@@ -28,7 +30,7 @@ class Exam:
     def __init__(self, task: Task, cases: list[Case]) -> None:
         self.task = task
         self.cases = cases
-        self._wrong: dict[tuple[str, int, int], Outcome] = {}
+        self._wrong: dict[tuple[str | Term, int, int], Outcome] = {}
         _exams.add(self)
 
     @cached_property
@@ -36,7 +38,11 @@ class Exam:
         """The reference's outcomes."""
         with _undisturbed():
             outcomes = [self._ask(self.task.reference, case) for case in self.cases]
-        faults = [each.error for each in outcomes if each.fault not in ("", "refused")]
+        faults = [
+            fault_in_words(fault_of_outcome(each))
+            for each in outcomes
+            if each.fault not in ("", "refused")
+        ]
         if faults:
             raise RuntimeError(f"the reference of {self.task.key} fails: {faults[0]}")
         return outcomes
@@ -50,18 +56,18 @@ class Exam:
                 self._wrong[key] = self._ask(wrong, self.cases[number])
         return self._wrong[key]
 
-    def otherwise(self, key: str, number: int, case: Case) -> Outcome:
+    def otherwise(self, change: Term, number: int, case: Case) -> Outcome:
         """The reference's outcome of a changed case, when first asked.
 
         Args:
-            key: a name of the change.
+            change: what was changed.
             number: of the case that was changed.
             case: the changed one.
 
         Returns:
             the outcome.
         """
-        known = (f"otherwise: {key}", 0, number)
+        known = (change, 0, number)
         if known not in self._wrong:
             with _undisturbed(), warnings.catch_warnings(action="ignore"):
                 try:
@@ -109,7 +115,7 @@ def _read(task: Task, case: Case, outcome: Outcome) -> Outcome:
     try:
         read = _Read(values={task.returns[0]: task.find(case, outcome)})
     except Exception:  # the sender may have been an answer
-        read = _Read(fault="returned", error="what came back cannot be read")
+        read = _Read(fault="returned", about={"kind": "unreadable"})
     read.changed, read.forbidden, read.printed = outcome.changed, outcome.forbidden, outcome.printed
     return read
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from transformer_checks.task import Misconception
 
+NUMPY = "ndarray|float16|float32|float64|int8|int16|int32|int64"
 DETACHED = Misconception(
     "detached",
     "no gradient flows back through the result",
@@ -17,8 +18,8 @@ DETACHED = Misconception(
     (),
 )
 
-# What they are told by is searched in what is said of each failing case. A group that the pattern
-# names, and `task`, the stub, may stand in the title and the hint.
+# They are told by the text of an error, or by the fault of a failing case. Title and hint may have
+# {task}, the stub, the groups of the pattern, and {what} and {names} of the fault.
 GENERAL = (
     Misconception(
         "undefined-name",
@@ -42,7 +43,7 @@ GENERAL = (
         "A tensor keeps its device, its dtype and the path of the gradients. Look for .item(), "
         "float(), int(), len() or .tolist().",
         (),
-        r"(?:expected one tensor|should be a tensor), received (?P<what>a float|an int|a bool)\b",
+        fault="returned float|int|bool for tensor",
     ),
     Misconception(
         "one-number-of-many",
@@ -57,7 +58,8 @@ GENERAL = (
         "numpy knows no gradients and no devices, and detach() only hides that. torch has the same "
         "functions, mostly under the same names.",
         (),
-        r"Can't call numpy\(\)|received an? (?:nd\w+|numpy\w*|float\d+|int\d+)\b",
+        r"Can't call numpy\(\)|takes .*, received an? (?:nd\w+|numpy\w*|float\d+|int\d+)\b",
+        f"returned.one|returned.several|returned.part|told {NUMPY}",
     ),
     Misconception(
         "other-device",
@@ -65,12 +67,22 @@ GENERAL = (
         "Look for .cpu(), and for a tensor that is made without `device=`; "
         "such as torch.arange(n, device=x.device) goes where x is.",
         (),
-        r"expected it on \w+, received it on|tensors to be on the same device"
-        r"|not on the expected device|Cannot copy out of meta tensor",
+        r"tensors to be on the same device|not on the expected device"
+        r"|Cannot copy out of meta tensor",
+        "device",
     ),
     replace(
         DETACHED,
         title="no gradient flows back to {names}",
-        error=r"no gradient reaches (?P<names>[^:]{1,200}):",
+        fault="no-gradient",
     ),
+)
+
+# Not among them, as it is not told by a fault.
+NAME_OF_THE_NOTEBOOK = Misconception(
+    "name-of-the-notebook",
+    "`{variable}` is a variable of the notebook, and the argument `{argument}` is never used",
+    "The function is called with other inputs than those of the cell that you tried. Compute "
+    "from the arguments alone.",
+    (),
 )

@@ -9,9 +9,10 @@ characters, so that it cannot look like a line of ours.
 from __future__ import annotations
 
 from transformer_checks.judging.exam import Exam
+from transformer_checks.judging.facts import Faults, Relation
 from transformer_checks.judging.faults import fault_of_result
-from transformer_checks.judging.relations.evidence import Relation
 from transformer_checks.judging.texts import marked_as_printed, printable
+from transformer_checks.judging.words import MESSAGES, fault_in_words, in_words
 from transformer_checks.task import Misconception, Outcome
 
 
@@ -29,27 +30,22 @@ def why_nothing(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -
     """
     for outcome in outcomes:
         if outcome.forbidden:
-            return (
-                f"It calls {printable(outcome.forbidden)}, which this task asks you to do without."
-            )
+            return MESSAGES["forbidden"].format(name=printable(outcome.forbidden))
     if outcomes and all(outcome.fault == "unsolved" for outcome in outcomes):
-        return "It is not solved yet: the code raises NotImplementedError."
+        return MESSAGES["unsolved"]
     if how == "done" and len(outcomes) == len(exam.cases):
         return ""
-    at = ""
-    if len(outcomes) < len(exam.cases):
-        at = f" The case was: {exam.cases[len(outcomes)].name}."
-    if how == "timeout":
-        return (
-            f"It was cut off after {seconds:g} s: is there a loop that never ends, or a wait?{at}"
-        )
-    return f"It gave no result: {printable(how)}.{at}"
+    words = MESSAGES["timeout" if how == "timeout" else "no-result"]
+    why = words.format(seconds=seconds, how=printable(how))
+    if len(outcomes) == len(exam.cases):
+        return why
+    return MESSAGES["at-case"].format(why=why, case=exam.cases[len(outcomes)].name)
 
 
 def write_message(
     exam: Exam,
     outcomes: list[Outcome],
-    reasons: list[str],
+    faults: Faults,
     mistake: Misconception | None,
     relation: Relation | None = None,
 ) -> str:
@@ -58,27 +54,27 @@ def write_message(
     Args:
         exam: the cases.
         outcomes: the answer's.
-        reasons: what is wrong with each, "" where it passes.
+        faults: what is wrong with each, None where it passes.
         mistake: the misconception that was found, or None.
         relation: what the wrong results have to do with the right ones, or None.
 
     Returns:
         a few lines.
     """
-    number = next(index for index, reason in enumerate(reasons) if reason)
-    lines = [f"{exam.task.key}: {reasons.count('')} of {len(reasons)} cases pass."]
+    number = next(index for index, fault in enumerate(faults) if fault)
+    passed, total = faults.count(None), len(faults)
+    lines = [MESSAGES["some-pass"].format(task=exam.task.key, passed=passed, total=total)]
     if mistake is not None:
-        lines += [f"Likely mistake: {mistake.title}.", f"  {mistake.hint}"]
+        lines += [MESSAGES["mistake"].format(title=mistake.title), f"  {mistake.hint}"]
     if relation is not None:
-        sentence = printable(relation.sentence)  # which may quote an error
-        lines.append(f"What shows in every case that fails: {sentence}.")
-    end = "" if reasons[number].endswith(("?", "!", ".")) else "."
+        said = printable(in_words(relation))  # which may quote an error
+        lines.append(MESSAGES["relation"].format(relation=said))
+    said = printable(fault_in_words(faults[number]))
     wrong = any(fault_of_result(exam, each, outcomes) for each in range(len(outcomes)))
-    but = "" if wrong else "the result is right, but "  # in every case, not only in this one
-    lines += [
-        f"First failing case: {exam.cases[number].name}.",
-        f"  {but}{printable(reasons[number])}{end}",
-    ]
+    if not wrong:  # in every case, not only in this one
+        said = MESSAGES["result-right"].format(fault=said)
+    end = "" if said.endswith(("?", "!", ".")) else "."
+    lines += [MESSAGES["first-case"].format(case=exam.cases[number].name), f"  {said}{end}"]
     if outcomes[number].printed.strip():
         lines += marked_as_printed(outcomes[number].printed)
     return "\n".join(lines)

@@ -9,6 +9,7 @@ from transformer_checks.judging.exam import Exam, read_all
 from transformer_checks.judging.faults import find_fault
 from transformer_checks.judging.messages import why_nothing, write_message
 from transformer_checks.judging.relations.finding import find_relation
+from transformer_checks.judging.words import MESSAGES
 from transformer_checks.task import Outcome
 
 # What an answer that is not right is worth at most.
@@ -55,16 +56,18 @@ def judge(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -> Resu
     key, total = exam.task.key, len(exam.cases)
     refused = why_nothing(exam, outcomes, how, seconds)
     if refused:
-        return Result(0.0, None, f"{key}: no points. {refused}", key, 0, total)
+        message = MESSAGES["no-points"].format(task=key, why=refused)
+        return Result(0.0, None, message, key, 0, total)
     outcomes = read_all(exam, outcomes)
-    reasons = [find_fault(exam, number, outcomes) for number in range(total)]
-    passed = reasons.count("")
+    faults = [find_fault(exam, number, outcomes) for number in range(total)]
+    passed = faults.count(None)
     if passed == total:
-        return Result(1.0, None, f"{key}: all {total} cases pass.", key, passed, total)
-    mistake = find_misconception(exam, outcomes, reasons)
-    relation = None if mistake else find_relation(exam, outcomes, reasons)
-    message = write_message(exam, outcomes, reasons, mistake, relation)
+        message = MESSAGES["all-pass"].format(task=key, total=total)
+        return Result(1.0, None, message, key, passed, total)
+    mistake = find_misconception(exam, outcomes, faults)
+    relation = None if mistake else find_relation(exam, outcomes, faults)
+    message = write_message(exam, outcomes, faults, mistake, relation)
     # Whether the mistake has a name does not count: to mend one of two would cost points.
     score = min(MOST_FOR_WRONG, passed / total)
     name = mistake.key if mistake else None
-    return Result(score, name, message, key, passed, total, relation.key if relation else "")
+    return Result(score, name, message, key, passed, total, relation.kind if relation else "")

@@ -49,11 +49,24 @@ _LIBRARY = sysconfig.get_path("stdlib")
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-class ReturnedError(Exception):
+class NoResultError(Exception):
+    """The answer gave no result that can be read.
+
+    Args:
+        said: why, in words, where no kind of fault says it.
+        about: why, as data: the fields of a fault, all of them texts.
+    """
+
+    def __init__(self, said: str = "", /, **about: str) -> None:
+        super().__init__(said)
+        self.about = about
+
+
+class ReturnedError(NoResultError):
     """The answer returned something else than the task asks for."""
 
 
-class BuildError(Exception):
+class BuildError(NoResultError):
     """The answer's class cannot be built or has not the weights that the stub lists."""
 
 
@@ -70,8 +83,7 @@ def why_no_answer(task: Task, answer: Any) -> str:
     if answer is None:
         name = re.search(r"(\w+)\(", task.stub).group(1)  # type: ignore[union-attr]
         return f"there is no `{name}`: run the cell that defines it, under this name"
-    kind = type(answer).__name__
-    kind = f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
+    kind = described(type(answer).__name__)
     wants_class = isinstance(task, ModuleTask)
     # type() cannot be deceived and runs no code of the answer.
     if wants_class and not issubclass(type(answer), type) and not callable(answer):
@@ -135,10 +147,9 @@ def run_case(
             # Another seed for each case, so that what is random shows itself.
             torch.default_generator.manual_seed(zlib.crc32(case.name.encode()))
             _ask(task, answer, case, outcome)
-    except ReturnedError as error:
-        outcome.fault, outcome.error = "returned", str(error)
-    except BuildError as error:
-        outcome.fault, outcome.error = "built", str(error)
+    except NoResultError as error:
+        outcome.fault = "built" if isinstance(error, BuildError) else "returned"
+        outcome.error, outcome.about = str(error), error.about
     except catch as error:
         outcome.fault, outcome.error = _fault(error, case), describe_error(error)
     return outcome
@@ -258,15 +269,14 @@ def build(answer: Any, case: Case) -> nn.Module:
     """
     module = call(answer, dict(case.settings))
     if not isinstance(module, nn.Module):
-        raise BuildError(f"the class gave {describe(module)}, expected an nn.Module")
+        raise BuildError(kind="built.type", expected="nn.Module", **type_and_size(module))
     module = module.to(device=case.device, dtype=getattr(torch, case.dtype)).train(case.training)
     for name, array in case.weights.items():
         weight = find_weight(module, name)
         if tuple(weight.shape) != array.shape:
-            raise BuildError(
-                f"{name} has shape {tuple(weight.shape)}, expected {array.shape} "
-                f"for {_as_call(case.settings)}"
-            )
+            shapes = {"expected": str(array.shape), "received": str(tuple(weight.shape))}
+            settings = _as_call(case.settings)
+            raise BuildError(kind="built.shape", name=name, **shapes, text=settings)
         with torch.no_grad():
             weight.copy_(torch.from_numpy(array))
     return module
@@ -290,10 +300,10 @@ def find_weight(module: nn.Module, name: str) -> Tensor:
     for part in path.split("."):
         target = getattr(target, part, None)
         if target is None:
-            raise BuildError(f"the module has no layer `{path}`; the stub asks for that name")
+            raise BuildError(kind="built.layer", name=path)
     weight = getattr(target, leaf, None)
     if not isinstance(weight, Tensor):
-        raise BuildError(f"`{path}` has no {leaf}; the layers here have a weight and a bias")
+        raise BuildError(kind="built.weight", name=path, expected=leaf)
     return weight
 
 
@@ -346,33 +356,38 @@ def _unpack(names: tuple[str, ...], returned: Any) -> dict[str, Tensor]:
         ReturnedError: if there are not that many tensors.
     """
     if returned is None:
-        raise ReturnedError("it returned None: is a `return` missing?")
+        raise ReturnedError(kind="returned.nothing", received="None")
     if len(names) == 1:
         if not isinstance(returned, Tensor):
-            raise ReturnedError(f"expected one tensor, received {describe(returned)}")
+            received = type_and_size(returned)
+            raise ReturnedError(kind="returned.one", expected="tensor", **received)
         return {names[0]: returned}
     if not isinstance(returned, list | tuple) or len(returned) != len(names):
-        raise ReturnedError(f"expected ({', '.join(names)}), received {describe(returned)}")
+        expected = f"({', '.join(names)})"
+        raise ReturnedError(kind="returned.several", expected=expected, **type_and_size(returned))
     for name, each in zip(names, returned, strict=True):
         if not isinstance(each, Tensor):
-            raise ReturnedError(f"`{name}` should be a tensor, received {describe(each)}")
+            received = type_and_size(each)
+            raise ReturnedError(kind="returned.part", name=name, expected="tensor", **received)
     return dict(zip(names, returned, strict=True))
 
 
 def _plain(name: str, returned: Any, form: Any) -> Any:
     """Copy what was returned, without anything that pretends to be plain data."""
     if returned is None:
-        raise ReturnedError("it returned None: is a `return` missing?")
+        raise ReturnedError(kind="returned.nothing", received="None")
     try:
         return wire_format.copied(returned, form)
     except wire_format.NotPlainError as error:
-        what = error.why or f"is {describe(error.value)}"
-        wanted = "" if error.path else f", expected {wire_format.written(form)}"
+        about = type_and_size(error.value)
         single = isinstance(error.value, Tensor) and error.value.numel() == 1
-        advice = "; .item() makes a number of it" if single else ""
-        raise ReturnedError(
-            f"{wire_format.placed(name, error.path)} {what}{wanted}{advice}"
-        ) from None
+        kind = "limit" if error.why else "number" if single else "plain"
+        if error.path:  # the form that is wanted in there is not known
+            kind = "number-inside" if single else "inside"
+        else:
+            about["expected"] = wire_format.written(form)
+        place = f"{name}{error.path}"
+        raise ReturnedError(kind=f"returned.{kind}", name=place, text=error.why, **about) from None
 
 
 def describe(value: Any) -> str:
@@ -384,26 +399,42 @@ def describe(value: Any) -> str:
     Returns:
         e.g. "a list of 3", "a tensor of shape (2, 3)", "an int".
     """
+    return described(**type_and_size(value))
+
+
+def type_and_size(value: Any) -> dict[str, Any]:
+    """Return the name of a value's type, and its size where it has one, as a fault has them.
+
+    Args:
+        value: anything; nothing of its own is called.
+
+    Returns:
+        such as ``{"received": "list", "size": "3"}``.
+    """
     if isinstance(value, Tensor):
-        return f"a tensor of shape {tuple(value.shape)}"
-    if type(value) in (list, tuple, dict):
-        return f"a {type(value).__name__} of {len(value)}"
-    name = type(value).__name__
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+        return {"received": "tensor", "size": str(tuple(value.shape))}
+    size = str(len(value)) if type(value) in (list, tuple, dict) else ""
+    return {"received": type(value).__name__, "size": size}
+
+
+def described(received: str, size: str = "") -> str:
+    """Write what :func:`type_and_size` found, such as "a list of 3"."""
+    of = (" of shape " if received == "tensor" else " of ") if size else ""
+    return f"{'an' if received[:1].lower() in 'aeiou' else 'a'} {received}{of}{size}"
 
 
 def _array(name: str, tensor: Tensor) -> np.ndarray:
     with torch._C.DisableTorchFunctionSubclass():
         tensor = tensor.as_subclass(Tensor)  # a subclass may answer as it likes
     if tensor.numel() > MAX_ELEMENTS:
-        raise ReturnedError(f"`{name}` is far too large: its shape is {tuple(tensor.shape)}")
+        raise ReturnedError(kind="returned.large", name=name, **type_and_size(tensor))
     if tensor.is_meta:
         tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
     detached = tensor.detach().cpu()
     if detached.dtype in (torch.bfloat16, torch.float16):
         detached = detached.float()
     if detached.is_complex():
-        raise ReturnedError(f"`{name}` holds complex numbers")
+        raise ReturnedError(kind="returned.complex", name=name)
     return detached.contiguous().numpy().copy()
 
 

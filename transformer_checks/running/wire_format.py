@@ -18,13 +18,13 @@ MAX_DEPTH = 20
 # Numbers can be chosen so that a dictionary or a set of n of them takes n * n steps. Python adds a
 # secret to the hashes of text only. The largest right result has 500 entries that are not text.
 MAX_NUMBERS = 20_000
-MAX_NUMBER_KEYS = 1_000
+MAX_NUMBERKEYS = 1_000
 
 # JSON has no arrays of numbers, no tuples, and keys that are strings only.
 _ARRAY, _TUPLE, _DICT = "__array__", "__tuple__", "__dict__"
 _MARKS = {_ARRAY, _TUPLE, _DICT}
 # In a path: not an entry of the dictionary, but one of its keys.
-_KEY = "{key}"
+KEY = "{key}"
 
 
 class NotPlainError(TypeError):
@@ -148,8 +148,8 @@ class _Restorer:
     def _key(self, item: Any) -> Any:
         key = self.restore(item)
         self.number_keys += not _is_text(key)
-        if self.number_keys > MAX_NUMBER_KEYS:
-            raise ValueError(f"received more than {MAX_NUMBER_KEYS} keys that are not text")
+        if self.number_keys > MAX_NUMBERKEYS:
+            raise ValueError(f"received more than {MAX_NUMBERKEYS} keys that are not text")
         return key
 
 
@@ -230,10 +230,10 @@ class _Copier:
         of_key, of_entry = get_args(form) if get_origin(form) is dict else (None, None)
         found = {}
         for key, entry in dict.items(value):
-            name = self.copy(key, of_key, f"{path}{_KEY}", depth + 1)
+            name = self.copy(key, of_key, f"{path}{KEY}", depth + 1)
             self.number_keys += not _is_text(name)
-            if self.number_keys > MAX_NUMBER_KEYS:
-                why = f"has more than {MAX_NUMBER_KEYS} keys that are not text"
+            if self.number_keys > MAX_NUMBERKEYS:
+                why = f"has more than {MAX_NUMBERKEYS} keys that are not text"
                 raise NotPlainError("", value, why)
             found[name] = self.copy(entry, of_entry, f"{path}[{name!r}]", depth + 1)
         return found
@@ -262,7 +262,7 @@ def misfit(value: Any, form: Any, path: str = "") -> tuple[str, Any, Any] | None
     if type(value) is not kind:
         return path, value, form
     if kind is dict:
-        parts = [(key, inner[0], f"{path}{_KEY}") for key in value]
+        parts = [(key, inner[0], f"{path}{KEY}") for key in value]
         parts += [(entry, inner[1], f"{path}[{key!r}]") for key, entry in value.items()]
     elif kind in (list, tuple) and inner:
         if kind is tuple and inner[1:] != (...,) and len(value) != len(inner):
@@ -274,12 +274,6 @@ def misfit(value: Any, form: Any, path: str = "") -> tuple[str, Any, Any] | None
     else:
         return None
     return next((found for part in parts if (found := misfit(*part))), None)
-
-
-def placed(name: str, path: str) -> str:
-    """Write a path as a student does, e.g. "`tokens[2]`"."""
-    before, key, _ = path.partition(_KEY)
-    return f"a key of `{name}{before}`" if key else f"`{name}{path}`"
 
 
 def written(form: Any) -> str:

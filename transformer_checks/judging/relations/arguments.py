@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from transformer_checks.judging.facts import Name, Term
 from transformer_checks.task import SAID, Case
 
-# A change of the question: what it is called, and the other question, or None where it is the same.
-Asked = tuple[str, Case]
+# A change of the question, and the other question.
+Asked = tuple[Term, Case]
 
 
 def other_questions(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterator[Asked]:
@@ -22,23 +23,22 @@ def other_questions(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterator
         axes: names of the axes by argument, as the contract has them.
 
     Yields:
-        what was taken for what, to stand behind "right if", and the other question. What it is
-        called is the same in all cases.
+        what was taken for what, the same in all cases, and the other question.
     """
     yield from _exchanged(case)
     yield from _one_of_the_batch(case, axes)
     for name, value in case.arguments.items():
         if isinstance(value, dict) and SAID in value:
             continue
-        for text, other in _others(f"`{name}`", value, axes.get(name, ())):
-            yield text, replace(case, arguments={**case.arguments, name: other})
+        for change, other in _others(f"`{name}`", value, axes.get(name, ())):
+            yield change, replace(case, arguments={**case.arguments, name: other})
         if value is not None and name == "mask":
             rest = {each: other for each, other in case.arguments.items() if each != name}
-            yield f"`{name}` is left out", replace(case, arguments=rest)
+            yield Term("left-out", name=f"`{name}`"), replace(case, arguments=rest)
     for name, value in case.settings.items():
         if type(value) is str or name == "num_heads":
-            for text, other in _settings(f"`{name}`", value):
-                yield text, replace(case, settings={**case.settings, name: other})
+            for change, other in _settings(f"`{name}`", value):
+                yield change, replace(case, settings={**case.settings, name: other})
     yield from _weights(case)
 
 
@@ -49,11 +49,11 @@ def _one_of_the_batch(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterat
         for name, value in case.arguments.items()
         if isinstance(value, np.ndarray) and axes.get(name, ())[:1] == ("B",) and len(value) > 1
     }
-    for text, chosen in (("first", slice(0, 1)), ("last", slice(-1, None))):
+    for end, chosen in (("first", slice(0, 1)), ("last", slice(-1, None))):
         if batched:
             alone = {name: value[chosen].copy() for name, value in batched.items()}
-            said = f"only the {text} sequence of the batch is used"
-            yield said, replace(case, arguments={**case.arguments, **alone})
+            change = Term("one-of-batch", end=Term(end))
+            yield change, replace(case, arguments={**case.arguments, **alone})
 
 
 def _exchanged(case: Case) -> Iterator[Asked]:
@@ -65,12 +65,13 @@ def _exchanged(case: Case) -> Iterator[Asked]:
             if one == other or not _same_kind(mine, right):
                 continue
             yield (
-                f"`{one}` stands in the place of `{other}`",
+                Term("instead", one=f"`{one}`", other=f"`{other}`"),
                 replace(case, arguments={**case.arguments, other: mine}),
             )
             if one < other:
                 both = {**case.arguments, one: right, other: mine}
-                yield f"`{one}` and `{other}` are exchanged", replace(case, arguments=both)
+                change = Term("exchanged", one=f"`{one}`", other=f"`{other}`")
+                yield change, replace(case, arguments=both)
 
 
 def _same_kind(one: Any, other: Any) -> bool:
@@ -79,84 +80,78 @@ def _same_kind(one: Any, other: Any) -> bool:
     return type(one) is type(other) is int
 
 
-def _others(name: str, value: Any, axes: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def _others(name: str, value: Any, axes: tuple[str, ...]) -> Iterator[tuple[Term, Any]]:
     """Other values for an argument."""
-    if value is None:
-        return
     if isinstance(value, np.ndarray):
         yield from _other_arrays(name, value, axes)
     elif isinstance(value, bool):
         for switch in (True, False):
-            yield f"`{switch}` stands in the place of {name}", switch
+            yield Term("instead", one=f"`{switch}`", other=name), switch
     elif isinstance(value, int):
-        for step, text in ((1, "1 larger"), (-1, "1 smaller"), (2, "2 larger"), (-2, "2 smaller")):
-            yield f"{name} is {text}", value + step
+        for step, way in ((1, "larger"), (-1, "smaller"), (2, "larger"), (-2, "smaller")):
+            yield Term("off-by", name=name, by=abs(step), way=Term(way)), value + step
         for number in (0, 1, 2, 3, 4, 5):
-            yield f"{name} is always {number}", number
-        yield f"{name} is doubled", 2 * value
-        yield f"{name} is halved", value // 2
+            yield Term("always", name=name, value=number), number
+        yield Term("doubled", name=name), 2 * value
+        yield Term("halved", name=name), value // 2
     elif isinstance(value, float):
-        for text, other in (
-            ("always 0", 0.0),
-            ("always 1", 1.0),
-            ("squared", value**2),
-            ("replaced by its root", abs(value) ** 0.5),
-            ("doubled", 2 * value),
-            ("halved", value / 2),
-            ("replaced by 1 minus it", 1 - value),
-        ):
-            yield f"{name} is {text}", other
+        yield Term("always", name=name, value=0), 0.0
+        yield Term("always", name=name, value=1), 1.0
+        yield Term("squared", name=name), value**2
+        yield Term("its-root", name=name), abs(value) ** 0.5
+        yield Term("doubled", name=name), 2 * value
+        yield Term("halved", name=name), value / 2
+        yield Term("one-minus-it", name=name), 1 - value
     elif isinstance(value, str | list | tuple) and value:
-        yield f"{name} is read from its end", value[::-1]
-        yield f"{name} lacks its first entry", value[1:]
-        yield f"{name} lacks its last entry", value[:-1]
-        yield f"only the first entry of {name} is used", value[:1]
-        yield f"only the last entry of {name} is used", value[-1:]
+        yield Term("from-its-end", name=name), value[::-1]
+        yield Term("lacks-first", name=name), value[1:]
+        yield Term("lacks-last", name=name), value[:-1]
+        yield Term("only-first-used", name=name), value[:1]
+        yield Term("only-last-used", name=name), value[-1:]
         if type(value) is list and {type(each) for each in value} in ({int}, {str}, {float}):
-            yield f"{name} has each entry only once", list(dict.fromkeys(value))
-            yield f"{name} is sorted", sorted(value)
+            yield Term("each-once", name=name), list(dict.fromkeys(value))
+            yield Term("is-sorted", name=name), sorted(value)
     elif isinstance(value, dict) and value:
-        yield f"each value of {name} is 1", dict.fromkeys(value, 1)
-        yield f"only the first entry of {name} is used", dict([next(iter(value.items()))])
+        yield Term("values-are-1", name=name), dict.fromkeys(value, 1)
+        yield Term("only-first-used", name=name), dict([next(iter(value.items()))])
 
 
 def _other_arrays(
     name: str, value: np.ndarray, axes: tuple[str, ...]
-) -> Iterator[tuple[str, np.ndarray]]:
+) -> Iterator[tuple[Term, np.ndarray]]:
     if value.dtype.kind == "b":
-        yield f"in {name} True and False are exchanged", ~value
-        yield f"{name} hides nothing", np.ones_like(value)
+        yield Term("inverted", name=name), ~value
+        yield Term("hides-nothing", name=name), np.ones_like(value)
     if value.dtype.kind == "i" and value.ndim == 1:
-        yield f"{name} is sorted", np.sort(value)
+        yield Term("is-sorted", name=name), np.sort(value)
     if value.dtype.kind == "f":
-        yield f"{name} is left out, or 0", np.zeros_like(value)
-        yield f"{name} has the other sign", -value
-        yield f"{name} is doubled", 2 * value
-        yield f"{name} is halved", value / 2
-        yield f"{name} is 1 everywhere", np.ones_like(value)
+        yield Term("left-out-or-0", name=name), np.zeros_like(value)
+        yield Term("other-sign", name=name), -value
+        yield Term("doubled", name=name), 2 * value
+        yield Term("halved", name=name), value / 2
+        yield Term("is-1-everywhere", name=name), np.ones_like(value)
         size = value.shape[-1] ** 0.5 if value.ndim else 1.0
-        text = f"{name} is divided by the root of its last size"
-        yield text, (value / size).astype(value.dtype)
+        yield Term("by-root-of-size", name=name), (value / size).astype(value.dtype)
     if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
-        yield f"{name} is transposed", np.ascontiguousarray(value.swapaxes(-1, -2))
+        yield Term("is-transposed", name=name), np.ascontiguousarray(value.swapaxes(-1, -2))
     for axis, size in enumerate(value.shape):
         if size == 1:
             continue
-        along = f"along {axes[axis] if len(axes) == value.ndim else f'axis {axis}'}"
+        along: Name = axes[axis] if len(axes) == value.ndim else Term("axis", place=axis)
         first = np.repeat(value.take([0], axis), size, axis)
-        yield f"the first of {name} {along} serves for all", first
-        yield f"{name} is reversed {along}", np.flip(value, axis).copy()
-        yield f"{name} is moved on by one {along}", np.roll(value, 1, axis)
-        yield f"{name} is moved back by one {along}", np.roll(value, -1, axis)
+        yield Term("first-for-all", name=name, axis=along), first
+        yield Term("is-reversed", name=name, axis=along), np.flip(value, axis).copy()
+        yield Term("moved-on", name=name, axis=along), np.roll(value, 1, axis)
+        yield Term("moved-back", name=name, axis=along), np.roll(value, -1, axis)
 
 
-def _settings(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _settings(name: str, value: Any) -> Iterator[tuple[Term, Any]]:
     if type(value) is str:
         for other in ("pre", "post"):
-            yield f'{name} is always "{other}"', other
+            yield Term("always", name=name, value=f'"{other}"'), other
     else:
-        yield f"{name} is 1", 1
-        yield f"{name} is doubled", 2 * value
+        yield Term("is", name=name, value=1), 1
+        yield Term("doubled", name=name), 2 * value
 
 
 def _weights(case: Case) -> Iterator[Asked]:
@@ -173,16 +168,16 @@ def _weights(case: Case) -> Iterator[Asked]:
         for name, array in case.weights.items()
     }
     if parts:
-        yield "all biases are left out", replace(case, weights=biases)
-        yield "no weight gets the transpose of a linear layer", replace(case, weights=turned)
+        yield Term("no-biases"), replace(case, weights=biases)
+        yield Term("no-transposes"), replace(case, weights=turned)
     for name, array in case.weights.items():
         if name.endswith("bias"):
             changed = {**case.weights, name: np.zeros_like(array)}
-            yield f"`{name}` is left out", replace(case, weights=changed)
+            yield Term("left-out", name=f"`{name}`"), replace(case, weights=changed)
         elif array.ndim == 2 and array.shape[0] == array.shape[1]:
             changed = {**case.weights, name: np.ascontiguousarray(array.T)}
             yield (
-                f"`{name}` is used without the transpose of a linear layer",
+                Term("no-transpose", name=f"`{name}`"),
                 replace(case, weights=changed),
             )
     for place, one in enumerate(parts):
@@ -202,12 +197,13 @@ def _exchanged_parts(case: Case, one: str, other: str) -> Iterator[Asked]:
     mine = {f"{one}.{end}": case.weights[f"{other}.{end}"] for end in ends}
     right = {f"{other}.{end}": case.weights[f"{one}.{end}"] for end in ends}
     both = replace(case, weights={**case.weights, **mine, **right})
-    yield f"`{one}` and `{other}` are exchanged", both
+    names = {"one": f"`{one}`", "other": f"`{other}`"}
+    yield Term("exchanged", **names), both
     yield (
-        f"`{other}` stands in the place of `{one}`",
+        Term("instead", one=names["other"], other=names["one"]),
         replace(case, weights={**case.weights, **mine}),
     )
     yield (
-        f"`{one}` stands in the place of `{other}`",
+        Term("instead", **names),
         replace(case, weights={**case.weights, **right}),
     )

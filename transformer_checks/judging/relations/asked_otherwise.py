@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from transformer_checks.judging.exam import Exam
-from transformer_checks.judging.relations.arguments import other_questions
-from transformer_checks.judging.relations.evidence import ENOUGH, Relation, axes_in, pairs_of
+from transformer_checks.judging.facts import Faults, Relation, Term
+from transformer_checks.judging.relations.arguments import Asked, other_questions
+from transformer_checks.judging.relations.evidence import ENOUGH, axes_in, pairs_of
 from transformer_checks.running.comparing import MATCH_SLACK, same
 from transformer_checks.task import Case, Outcome, ProbeTask
 
@@ -23,20 +24,20 @@ MOST_QUESTIONS = 100
 MOST_WEIGHTS = 10
 
 
-def right_for_another(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
+def right_for_another(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
     """Find a question to which all results are the right ones.
 
     Args:
         exam: the cases with the right results.
         outcomes: the answer's, read.
-        reasons: what is wrong with each, "" where it passes.
+        faults: what is wrong with each, None where it passes.
 
     Returns:
         the relation, or None.
     """
     if isinstance(exam.task, ProbeTask):
         return None
-    search = _Search(exam, outcomes, reasons)
+    search = _Search(exam, outcomes, faults)
     if not search.numbers or not search.failing:
         return None
     return search.question()
@@ -45,7 +46,7 @@ def right_for_another(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -
 class _Search:
     """The search for one answer."""
 
-    def __init__(self, exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> None:
+    def __init__(self, exam: Exam, outcomes: list[Outcome], faults: Faults) -> None:
         self.exam, self.outcomes = exam, outcomes
         # What cannot be compared: errors of the answer, and questions that are to be refused.
         self.numbers = [
@@ -55,7 +56,7 @@ class _Search:
         ]
         self.numbers.sort(key=lambda number: (self.right(number), _size(exam.cases[number])))
         self.failing = [number for number in self.numbers if not self.right(number)]
-        pairs = pairs_of(exam, outcomes, reasons)
+        pairs = pairs_of(exam, outcomes, faults)
         weights = [sum(pair.weight for pair in each) for each in pairs.values()]
         wrong_left = [number for number in self.failing if outcomes[number].left]
         self.enough = max([0, *weights]) >= ENOUGH or len(wrong_left) > 1
@@ -80,27 +81,25 @@ class _Search:
         if not self.enough:
             return None
         first = self.failing[0]
-        for text, _ in self.questions[first]:
-            if all(self._agrees_for(text, number) for number in self.numbers):
-                return Relation(
-                    "other-question", f"your results are right for other arguments: {text}"
-                )
+        for change, _ in self.questions[first]:
+            if all(self._agrees_for(change, number) for number in self.numbers):
+                return Relation("other-question", change=change)
         return None
 
     @cached_property
-    def questions(self) -> dict[int, list[tuple[str, Case]]]:
+    def questions(self) -> dict[int, list[Asked]]:
         return {number: self._questions_of(self.exam.cases[number]) for number in self.numbers}
 
-    def _questions_of(self, case: Case) -> list[tuple[str, Case]]:
+    def _questions_of(self, case: Case) -> list[Asked]:
         axes = axes_in(self.exam.task.contract)
         most = MOST_QUESTIONS // (2 if len(case.weights) > MOST_WEIGHTS else 1)
         return list(islice(other_questions(case, axes), most))
 
-    def _agrees_for(self, text: str, number: int) -> bool:
-        case = next((case for said, case in self.questions[number] if said == text), None)
+    def _agrees_for(self, change: Term, number: int) -> bool:
+        case = next((case for each, case in self.questions[number] if each == change), None)
         if case is None:
             return self.right(number)
-        return self.agree(number, self.exam.otherwise(text, number, case))
+        return self.agree(number, self.exam.otherwise(change, number, case))
 
 
 def _plain(value: Any) -> Any:

@@ -4,224 +4,175 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
 
-from transformer_checks.judging.relations.evidence import Relation
+from transformer_checks.judging.facts import Fault, Name, Relation, Term, find
 
-# Patterns of the text of an error, most specific first, each with what it means. A group whose name
-# begins with "size" is a size, which gets the name of an axis; any other group is quoted.
+# Patterns of the text of an error, most specific first, each with the key of what it means. A group
+# whose name begins with "size" is a size, which gets the name of an axis; any other is quoted.
 ERRORS: tuple[tuple[str, str], ...] = (
     (
         r"size of tensor a \((?P<size1>\d+)\) must match .* tensor b \((?P<size2>\d+)\)",
-        "two tensors are combined number by number, and an axis {size1} of one meets an axis "
-        "{size2} of the other: look at which axes stand at the same place, counted from the right",
+        "error.sizes-differ",
     ),
     (
         r"mat1 and mat2 shapes cannot be multiplied \(\d+x(?P<size1>\d+) and (?P<size2>\d+)x",
-        "in a matrix product the last axis of the first factor, {size1}, meets the first axis of "
-        "the second, {size2}: a factor should be transposed, or is another one",
+        "error.matrix-product",
     ),
-    (
-        r"Expected size for first two dimensions of batch2",
-        "in a product of matrices in a batch, the last axis of the first factor is not as long as "
-        "the last but one of the second: a factor should be transposed, or is another one",
-    ),
-    (
-        r"shape '\[.*\]' is invalid for input of size",
-        "a view or reshape asks for more or fewer numbers than there are: the sizes, multiplied, "
-        "must give what the tensor holds",
-    ),
+    (r"Expected size for first two dimensions of batch2", "error.batch-product"),
+    (r"shape '\[.*\]' is invalid for input of size", "error.reshape"),
     (
         r"Sizes of tensors must match except in dimension \d+\. Expected size (?P<size1>\d+) but "
         r"got size (?P<size2>\d+)",
-        "torch.cat joins along one axis, and all others must be alike: here one is {size1} and "
-        "{size2}",
+        "error.cat-sizes",
     ),
     (
         r"Tensors must have same number of dimensions: got (?P<one>\d+) and (?P<other>\d+)",
-        "torch.cat joins a tensor of {one} axes with one of {other}: an axis has been lost on the "
-        "way. keepdim=True keeps the axis over which something is taken, unsqueeze puts one in",
+        "error.cat-axes",
     ),
-    (
-        r"stack expects each tensor to be equal size",
-        "torch.stack wants pieces of one size, and some are shorter: look at where they are cut",
-    ),
+    (r"stack expects each tensor to be equal size", "error.stack"),
     (
         r"index -?\d+ is out of bounds for dimension \d+ with size (?P<size1>\d+)",
-        "an index goes beyond the end of an axis {size1}: places are counted from 0",
+        "error.index-tensor",
     ),
-    (
-        r"index out of range in self",
-        "an embedding is asked for a row that it does not have: an id, or a place, is too large",
-    ),
-    (
-        r"(?P<what>list|string|tuple) index out of range",
-        "an index goes beyond the end of a {what}: the last place is its length minus 1",
-    ),
-    (
-        r"view size is not compatible",
-        "view wants the numbers in the order of the memory, which transpose or a slice has left: "
-        "reshape copies where it must",
-    ),
+    (r"index out of range in self", "error.embedding-row"),
+    (r"(?P<what>list|string|tuple) index out of range", "error.index"),
+    (r"view size is not compatible", "error.view-memory"),
     (
         r"The expanded size of the tensor \((?P<size1>\d+)\) must match the existing size "
         r"\((?P<size2>\d+)\)",
-        "what is put into a place, or expanded, does not fit there: an axis {size2} meets one "
-        "{size1}",
+        "error.place-size",
     ),
     (
-        r"expected scalar type (?P<one>\w+) but found (?P<other>\w+)|to have the same dtype, but "
-        r"got: (?P<first>\w+) != (?P<second>\w+)|have the same dtype",
-        "two tensors of different dtypes meet: something new is made without the input's dtype, "
-        "or a number is turned into another kind",
+        r"expected scalar type \w+ but found \w+|to have the same dtype, but got: \w+ != \w+|"
+        r"have the same dtype",
+        "error.dtypes",
     ),
     (
         r"cross_entropy_loss\(\): argument|Expected target size|expected input batch_size|"
         r"Expected input batch_size",
-        "cross_entropy wants the classes on axis 1 of the logits, or one row of logits a label: "
-        "flatten both in the same way",
+        "error.cross-entropy",
     ),
-    (
-        r"'NoneType' object|and 'NoneType'|'NoneType' and|NoneType",
-        "None is used like a value: an optional argument was left out, or a function of yours has "
-        "no return",
-    ),
-    (
-        r"modified by an inplace operation|leaf [Vv]ariable that requires grad",
-        "a tensor that the gradient needs is changed in place: make a new one instead",
-    ),
-    (
-        r"does not require grad and does not have a grad_fn",
-        "backward is called for something that hangs on no parameter: the path was cut before",
-    ),
+    (r"'NoneType' object|and 'NoneType'|'NoneType' and|NoneType", "error.none"),
+    (r"modified by an inplace operation|leaf [Vv]ariable that requires grad", "error.in-place"),
+    (r"does not require grad and does not have a grad_fn", "error.no-graph"),
     (
         r"with a bool tensor is not supported|with two bool tensors|bitwise_not|not implemented "
         r"for 'Bool'",
-        "a tensor of truth values is used like numbers, or the reverse: ~, & and | are for masks, "
-        "- and + for numbers",
+        "error.truth-values",
     ),
     (
-        r"not implemented for '(?P<what>Long|Int)'|could not infer output dtype|"
-        r"can't be cast to the desired output type",
-        "an operation for floating numbers gets whole numbers: ids are no logits, and a result of "
-        "division does not fit into whole numbers",
+        r"not implemented for '(?:Long|Int)'|could not infer output dtype|can't be cast to the "
+        r"desired output type",
+        "error.whole-numbers",
     ),
     (
-        r"tensors used as indices must be|slice indices must be integers|indices must be integers|"
-        r"only integers, slices|cannot be interpreted as an integer|but got float",
-        "what is used as a place or a count is no whole number: / gives a float, // a whole number",
+        r"tensors used as indices must be|slice indices must be integers|indices must be "
+        r"integers|only integers, slices|cannot be interpreted as an integer|but got float",
+        "error.not-whole",
     ),
     (
         r"iteration over a 0-d tensor|len\(\) of a 0-d tensor|invalid index of a 0-dim|too many "
         r"indices for tensor",
-        "a tensor is taken for one with more axes than it has: an axis has been lost on the way",
+        "error.axis-lost",
     ),
-    (
-        r"selected index k out of range",
-        "topk is asked for more entries than there are: take at most the size of the axis",
-    ),
+    (r"selected index k out of range", "error.topk"),
     (
         r"(?:min|max)\(\) (?:arg|iterable argument) is (?:an empty|empty)|argmax\(\): Expected "
         r"reduction|pop from (?:an )?empty",
-        "the largest, smallest or last one is taken of something that is empty",
+        "error.empty",
     ),
-    (
-        r"was called more than",
-        "the model or function that you are given is asked again and again: nothing ends the loop",
-    ),
-    (
-        r"takes .*, received",
-        "the model or function that you are given is called with something that it does not take",
-    ),
+    (r"was called more than", "error.endless"),
+    (r"takes .*, received", "error.wrong-call"),
     (
         r"size mismatch|inconsistent tensor size|einsum\(\)|input must have|must have the same "
         r"(?:number|size)|same size",
-        "a product or sum gets tensors whose axes do not fit: write the shape behind each line",
+        "error.do-not-fit",
     ),
 )
 
-# What came back was no result; the words that a message has anyway, and what they mean.
+# What came back was no result: faults in the notation of facts.find, and keys of what they mean.
 FORMS: tuple[tuple[str, str], ...] = (
-    (
-        r"it returned None",
-        "some way through the function ends without `return`, or returns None; print only shows a "
-        "value",
-    ),
-    (
-        r"expected \(.*\), received",
-        "the results should come back side by side, as many as the task names, in its order",
-    ),
-    (
-        r"(?:expected|should be) (?P<wanted>one tensor|a tensor|a pair)[^;]*, received "
-        r"(?P<what>an? \w+)",
-        "{what} comes where {wanted} is asked for",
-    ),
-    (
-        r"the module has no layer|has no weight|has no bias|has no \w+; the layers",
-        "a layer has another name than the task asks for, or is not made in __init__",
-    ),
-    (
-        r"has shape .*, expected .* for",
-        "a layer is made with other sizes than the task asks for, or with the two sizes exchanged",
-    ),
-    (
-        r"\.item\(\) makes a number of it",
-        "a tensor comes where a plain number is asked for: int, float or .item() makes one of it",
-    ),
-    (
-        r"is (?P<what>an? \w+)\b.*, expected (?P<wanted>[^;]+)",
-        "{what} comes where {wanted} is asked for",
-    ),
-    (
-        r"expected a ValueError, because",
-        "everything is right, but what should be refused with a ValueError is not refused so",
-    ),
-    (
-        r"no gradient reaches|the gradient of",
-        "the result itself is right, and its gradient is not",
-    ),
+    ("returned.nothing", "form.nothing"),
+    ("returned.several|told * for (*)", "form.several"),
+    ("returned.one", "form.one"),
+    ("returned.part", "form.part"),
+    ("told * for a pair", "form.pair"),
+    ("built.layer|built.weight", "form.names"),
+    ("built.shape", "form.sizes"),
+    ("returned.number|returned.number-inside", "form.number"),
+    ("returned.plain|returned.number", "form.type"),
+    ("not-refused", "form.not-refused"),
+    ("no-gradient|gradient", "form.gradient"),
 )
+# The words of these say what was received and what should be.
+WITH_TYPES = ("form.one", "form.part", "form.pair", "form.type")
 
 
-def explain(
-    errors: Sequence[tuple[str, Mapping[str, float]]], table: tuple[tuple[str, str], ...] = ERRORS
-) -> Relation | None:
+def explain_forms(faults: Sequence[Fault]) -> Relation | None:
+    """Explain faults that are all of one kind, of what is no result.
+
+    Args:
+        faults: those of the failing cases.
+
+    Returns:
+        the relation, or None where they are of several kinds, or of another one.
+    """
+    for notation, key in FORMS:
+        found = [each for fault in faults if (each := find(fault, notation))]
+        types = {(each.received, each.expected) for each in found if key in WITH_TYPES}
+        if len(found) == len(faults) and len(types) < 2:
+            mine, wanted = types.pop() if types else ("", "")
+            return Relation(key, mine=mine, wanted=wanted)
+    return None
+
+
+def explain(errors: Sequence[tuple[str, Mapping[Name, float]]]) -> Relation | None:
     """Explain errors that are all of one kind.
 
     Args:
         errors: the text of each, with the sizes of its case by name.
-        table: patterns, and what they mean.
 
     Returns:
         the relation, or None where they are of several kinds, or of none that is known.
     """
-    for pattern, meaning in table:
+    for pattern, key in ERRORS:
         matches = [re.search(pattern, text) for text, _ in errors]
-        if not all(matches):
-            continue
         read = [
-            set(_filled(meaning, match.groupdict(), sizes))
+            list(_named(match.groupdict(), sizes))
             for match, (_, sizes) in zip(matches, errors, strict=True)
             if match is not None
         ]
-        common = set.intersection(*read)
-        first = next(_filled(meaning, matches[0].groupdict(), errors[0][1]))  # type: ignore[union-attr]
+        common = set.intersection(*map(set, read)) if len(read) == len(errors) else set()
         if common:
-            # What says a size comes last in the alphabet.
-            sentence = first if first in common else max(common)
-            return Relation("error" if table is ERRORS else "form", sentence)
+            # The first is the one with most names of sizes, if it holds in all cases.
+            names = read[0][0] if read[0][0] in common else max(common, key=_letters)
+            return Relation(key, **dict(names))
     return None
 
 
-def _filled(
-    meaning: str, groups: Mapping[str, str | None], sizes: Mapping[str, float]
-) -> Iterator[str]:
-    """Fill what was found into a sentence: with each name that a size has, and with none."""
-    words: list[dict[str, str]] = [{}]
-    for name, text in groups.items():
-        choices = [text or ""]
-        if name.startswith("size"):
-            choices = [f"of size {each}" for each, size in sizes.items() if str(size) == text]
-            choices.append("of another size" if name == "size2" else "of one size")
-        words = [{**known, name: choice} for known in words for choice in choices]
-    for known in words:
-        yield re.sub(r"  +", " ", meaning.format(**known))
+def _named(
+    groups: Mapping[str, str | None], sizes: Mapping[Name, float]
+) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """Give each size that was found each name that it has, and none."""
+    choices = [
+        [(group, choice) for choice in _choices(group, text or "", sizes)]
+        for group, text in groups.items()
+    ]
+    return product(*choices)
+
+
+def _choices(group: str, text: str, sizes: Mapping[Name, float]) -> Iterator[Name]:
+    if not group.startswith("size"):
+        yield text
+        return
+    yield from (Term("of-size", name=name) for name, size in sizes.items() if str(size) == text)
+    yield Term("of-another-size" if group == "size2" else "of-one-size")
+
+
+def _letters(names: tuple[tuple[str, Any], ...]) -> list[str]:
+    """Order names: those that say a size are greater, whatever letter it has."""
+    return [
+        str(dict(term.parameters).get("name", "")) for _, term in names if isinstance(term, Term)
+    ]

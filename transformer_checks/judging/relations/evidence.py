@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from transformer_checks.judging.exam import Exam
+from transformer_checks.judging.facts import Faults, Name, Relation, Term
 from transformer_checks.running import wire_format
 from transformer_checks.running.comparing import MATCH_SLACK, Tolerance, same
 from transformer_checks.task import Case, Outcome
@@ -34,43 +35,34 @@ LARGEST = 1e100
 
 
 @dataclass(frozen=True)
-class Relation:
-    """What the wrong results have in common.
-
-    Attributes:
-        key: its kind for programs, such as "factor".
-        sentence: in the words of the task, without the full stop; the same for all cases.
-    """
-
-    key: str
-    sentence: str
-
-
-@dataclass(frozen=True)
 class Pair:
     """A wrong result beside the right one.
 
     Attributes:
         number: of the case.
         case: the case.
-        name: how a sentence calls the result, such as "`scores`".
+        name: of the result, such as "`scores`".
         received: what was returned; arrays hold float64, and a number is an array without axes.
         expected: the right result.
         tolerance: within which both would be the same.
         kind: "f", "i" or "b" for arrays of floats, whole numbers and truth values; "" for the rest.
         axes: names of the axes of the right result, "" where a name is not known.
-        sizes: numbers that the case is made of, by the names that sentences call them.
+        sizes: numbers that the case is made of, by their names.
     """
 
     number: int
     case: Case
-    name: str
+    name: Name
     received: Any
     expected: Any
     tolerance: Tolerance
     kind: str
     axes: tuple[str, ...]
-    sizes: Mapping[str, float]
+    sizes: Mapping[Name, float]
+
+    def relation(self, key: str, **parameters: Any) -> Relation:
+        """Return a relation of this result."""
+        return Relation(key, name=self.name, **parameters)
 
     def alike(self, one: Any, other: Any) -> bool:
         """Tell whether two arrays or numbers are the same within what is told apart here."""
@@ -116,9 +108,14 @@ class Pair:
             return max(DIGITS_COUNT * different, int(self.wrong.sum()) // 2)
         return different
 
-    def axis(self, number: int) -> str:
+    def axis(self, number: int) -> Name:
         """Call an axis by its letter, or by its place."""
-        return self.axes[number] or f"axis {number}"
+        return self.axes[number] or Term("axis", place=number)
+
+
+def is_axis(name: Name) -> bool:
+    """Say whether a name is the letter of an axis."""
+    return isinstance(name, str) and len(name) == 1
 
 
 T = TypeVar("T")
@@ -176,13 +173,13 @@ def in_common(looks: Iterable[Look], pairs: Sequence[Pair], enough: int = ENOUGH
     return found
 
 
-def pairs_of(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> dict[str, list[Pair]]:
+def pairs_of(exam: Exam, outcomes: list[Outcome], faults: Faults) -> dict[str, list[Pair]]:
     """Put the wrong results of the failing cases beside the right ones.
 
     Args:
         exam: the cases with the right results.
         outcomes: the answer's, read.
-        reasons: what is wrong with each, "" where it passes.
+        faults: what is wrong with each, None where it passes.
 
     Returns:
         by the name of a result, its pairs in the failing cases in which it is wrong.
@@ -190,7 +187,7 @@ def pairs_of(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> dict[st
     found: dict[str, list[Pair]] = {}
     for number, case in enumerate(exam.cases):
         outcome, expected = outcomes[number], exam.expected[number]
-        if not reasons[number] or outcome.fault or case.refused:
+        if not faults[number] or outcome.fault or case.refused:
             continue
         axes = axes_in(exam.task.contract)
         sizes = sizes_of(case, exam.task.contract)
@@ -212,11 +209,11 @@ def _of_form(exam: Exam, received: Any) -> bool:
 def make_pair(
     number: int,
     case: Case,
-    name: str,
+    name: Name,
     received: Any,
     right: Any,
     tolerance: Tolerance,
-    sizes: Mapping[str, float] = MappingProxyType({}),
+    sizes: Mapping[Name, float] = MappingProxyType({}),
 ) -> Pair | None:
     """Put two things beside each other; None where there is nothing to be compared."""
     kind = ""
@@ -272,7 +269,7 @@ def axes_in(contract: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def sizes_of(case: Case, contract: str) -> dict[str, float]:
+def sizes_of(case: Case, contract: str) -> dict[Name, float]:
     """Name the sizes that a case is made of.
 
     Args:
@@ -283,7 +280,7 @@ def sizes_of(case: Case, contract: str) -> dict[str, float]:
         by name: letters of axes, whole numbers and floats among the arguments and settings, and
         how many labels are no padding.
     """
-    found: dict[str, float] = {}
+    found: dict[Name, float] = {}
     given = {**case.settings, **case.arguments}
     for name, value in given.items():
         if type(value) in (int, float) and np.isfinite(value):
@@ -298,9 +295,7 @@ def sizes_of(case: Case, contract: str) -> dict[str, float]:
         found.setdefault("K", found["D"] // heads)
     for name, array in given.items():
         if isinstance(array, np.ndarray) and array.dtype.kind == "i" and "pad_id" in given:
-            found[f"the number of `{name}` that are not padding"] = int(
-                (array != given["pad_id"]).sum()
-            )
+            found[Term("not-padding", name=name)] = int((array != given["pad_id"]).sum())
     return found
 
 

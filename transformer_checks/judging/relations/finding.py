@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from transformer_checks.judging.exam import Exam, read_all
+from transformer_checks.judging.facts import Faults, Relation, find
 from transformer_checks.judging.faults import fault_of_result
 from transformer_checks.judging.relations import errors, lists, numbers, shapes, values
 from transformer_checks.judging.relations.asked_otherwise import right_for_another
 from transformer_checks.judging.relations.evidence import (
     Look,
     Pair,
-    Relation,
     in_common,
     make_pair,
     pairs_of,
@@ -25,19 +24,19 @@ from transformer_checks.judging.relations.which_cases import find_trait
 from transformer_checks.running.comparing import same
 from transformer_checks.task import UNSTEADY, Outcome, ProbeTask
 
-Search = Callable[[Exam, list[Outcome], list[str]], Relation | None]
+Search = Callable[[Exam, list[Outcome], Faults], Relation | None]
 
 STRONG = (*shapes.STRONG, *values.STRONG, numbers.constant, *lists.STRONG)
 WEAK = (*shapes.WEAK, *values.WEAK, *lists.WEAK)
 
 
-def find_relation(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
+def find_relation(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
     """Find what the failing cases of an answer have in common.
 
     Args:
         exam: the cases with the right results.
         outcomes: the answer's.
-        reasons: what is wrong with each, "" where it passes; at least one is wrong.
+        faults: what is wrong with each, None where it passes; at least one is wrong.
 
     Returns:
         the most specific relation that holds in all failing cases that gave a result, or None.
@@ -45,7 +44,7 @@ def find_relation(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Re
     for kind in KINDS:
         try:
             with np.errstate(all="ignore"):
-                found = kind(exam, read_all(exam, outcomes), reasons)
+                found = kind(exam, read_all(exam, outcomes), faults)
         except Exception:  # the values may have been sent by an answer
             continue
         if found is not None:
@@ -53,7 +52,7 @@ def find_relation(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Re
     return None
 
 
-def _of_steadiness(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
+def _of_steadiness(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
     """Say so if the same question got two answers."""
     places = {case.name: number for number, case in enumerate(exam.cases)}
     for number, case in enumerate(exam.cases):
@@ -69,51 +68,44 @@ def _of_steadiness(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> R
                 for name in other.values
             )
         ):
-            said = (
-                "the same call gives another result the second time: something is drawn at random"
-            )
-            return Relation("unsteady", f"{said}, or kept from call to call")
+            return Relation("unsteady")
     return None
 
 
-def _of_dtypes(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
+def _of_dtypes(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
     """Say so if nothing is wrong but a dtype."""
     found = set()
-    for number, reason in enumerate(reasons):
-        if not reason:
+    for number, fault in enumerate(faults):
+        if not fault:
             continue
-        match = re.search(r"^`(\w+)`: expected (?:a floating )?dtype", reason)
-        if match is None:
+        if not find(fault, "dtype"):
             return None
-        name, case = match[1], exam.cases[number]
+        name, case = str(fault.name), exam.cases[number]
         mine, right = outcomes[number].values[name], exam.expected[number].values[name]
         tolerance = exam.task.tolerances[case.dtype]
         rounded = (max(tolerance[0], 0.02), max(tolerance[1], 0.02))
         if not same(mine.astype(np.float64), right.astype(np.float64), rounded):
             return None
-        found.add(
-            f"`{name}` holds the right numbers in another dtype, {outcomes[number].dtypes[name]}"
-        )
-    return Relation("dtype", found.pop()) if len(found) == 1 else None
+        found.add(Relation("dtype", name=name, dtype=outcomes[number].dtypes[name]))
+    return found.pop() if len(found) == 1 else None
 
 
-def _of_changes(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
+def _of_changes(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
     """Say so if an argument is changed in all failing cases."""
-    changed = {tuple(outcomes[number].changed) for number, reason in enumerate(reasons) if reason}
+    changed = {tuple(outcomes[number].changed) for number, fault in enumerate(faults) if fault}
     if len(changed) != 1 or not (names := changed.pop()):
         return None
-    said = f"the code changes the caller's {' and '.join(f'`{name}`' for name in names)} on the way"
-    return Relation("changed", f"{said}: what is read from there later is not what was given")
+    return Relation("changed", names=tuple(f"`{name}`" for name in names))
 
 
-def _of_cases(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
+def _of_cases(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
     """Say what sets the failing cases apart."""
-    return find_trait(exam, reasons)
+    return find_trait(exam, faults)
 
 
-def _of_errors(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
+def _of_errors(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
     """Explain an error that most failing cases end with."""
-    failing = [number for number, reason in enumerate(reasons) if reason]
+    failing = [number for number, fault in enumerate(faults) if fault]
     raised = [number for number in failing if outcomes[number].fault == "raised"]
     if not raised or 2 * len(raised) < len(failing):
         return None
@@ -123,50 +115,47 @@ def _of_errors(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relat
     if found is None:
         return None
     alone = find_trait(
-        exam, [reason if each in raised else "" for each, reason in enumerate(reasons)]
+        exam, [fault if each in raised else None for each, fault in enumerate(faults)]
     )
     if alone is None:
         return found
-    return Relation(found.key, f"{found.sentence}; {alone.sentence}")
+    return Relation("error.only-cases", error=found, cases=alone)
 
 
-def _of_forms(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
+def _of_forms(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
     """Explain what came instead of a result."""
-    texts: list[tuple[str, dict[str, float]]] = [
-        (reason, {})
-        for reason, case in zip(reasons, exam.cases, strict=True)
-        if reason and not case.refused
+    failing = [fault for fault in faults if fault]
+    answered = [
+        fault for fault, case in zip(faults, exam.cases, strict=True) if fault and not case.refused
     ]
-    if not texts:
-        texts = [(reason, {}) for reason in reasons if reason]
-    return errors.explain(texts, errors.FORMS)
+    return errors.explain_forms(answered or failing)
 
 
-def _of_gradients(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
-    failing = [number for number, reason in enumerate(reasons) if reason]
+def _of_gradients(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
+    failing = [number for number, fault in enumerate(faults) if fault]
     if any(fault_of_result(exam, number, outcomes) for number in failing):
         return None
     return gradient_relation(exam, outcomes, failing)
 
 
-def _of_steps(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
-    failing = [number for number, reason in enumerate(reasons) if reason]
+def _of_steps(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
+    failing = [number for number, fault in enumerate(faults) if fault]
     return step_relation(exam, outcomes, failing)
 
 
-def _main_pairs(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Iterator[list[Pair]]:
+def _main_pairs(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Iterator[list[Pair]]:
     """Give the pairs of each result that is wrong in all failing cases, the last result first."""
     if isinstance(exam.task, ProbeTask):
         return  # what is compared there was found by us, and has no name that students know
     failing = [
         number
-        for number, reason in enumerate(reasons)
-        if reason
+        for number, fault in enumerate(faults)
+        if fault
         and not outcomes[number].fault
         and not exam.cases[number].refused
         and fault_of_result(exam, number, outcomes)
     ]
-    by_name = pairs_of(exam, outcomes, reasons)
+    by_name = pairs_of(exam, outcomes, faults)
     for name in reversed(exam.task.returns):
         pairs = by_name.get(name, [])
         if pairs and {pair.number for pair in pairs} >= set(failing):
@@ -189,7 +178,7 @@ def _parts(pairs: list[Pair]) -> Iterator[list[Pair]]:
             make_pair(
                 pair.number,
                 pair.case,
-                f"{pair.name[:-1]}[{place}]`",
+                f"{str(pair.name)[:-1]}[{place}]`",
                 pair.received[place],
                 pair.expected[place],
                 pair.tolerance,
@@ -204,8 +193,8 @@ def _parts(pairs: list[Pair]) -> Iterator[list[Pair]]:
 def _of_results(looks: tuple[Look, ...]) -> Search:
     """Return the search for the relations of some looks."""
 
-    def search(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
-        for pairs in _main_pairs(exam, outcomes, reasons):
+    def search(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
+        for pairs in _main_pairs(exam, outcomes, faults):
             found = in_common(looks, pairs)
             if found:
                 return found[0]
@@ -214,9 +203,9 @@ def _of_results(looks: tuple[Look, ...]) -> Search:
     return search
 
 
-def _of_laws(exam: Exam, outcomes: list[Outcome], reasons: list[str]) -> Relation | None:
+def _of_laws(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation | None:
     """Say how the error of a number hangs on the arguments."""
-    for pairs in _main_pairs(exam, outcomes, reasons):
+    for pairs in _main_pairs(exam, outcomes, faults):
         found = numbers.laws(pairs)
         if found is not None:
             return found

@@ -7,13 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from transformer_checks.judging.exam import Exam
+from transformer_checks.judging.facts import Relation, Term
 from transformer_checks.judging.relations import values
-from transformer_checks.judging.relations.evidence import (
-    Pair,
-    Relation,
-    in_common,
-    make_pair,
-)
+from transformer_checks.judging.relations.evidence import Pair, in_common, make_pair
 from transformer_checks.running.comparing import MATCH_SLACK, same
 from transformer_checks.task import Outcome
 
@@ -43,8 +39,8 @@ def gradient_relation(
             slack = (tolerance[0] * MATCH_SLACK, tolerance[1] * MATCH_SLACK)
             if mine is None or same(mine, right, slack):
                 continue
-            said = f"the gradient of `{name}`"
-            pair = make_pair(number, case, said, mine, right, tolerance)
+            of = Term("gradient-of", name=name)
+            pair = make_pair(number, case, of, mine, right, tolerance)
             if pair is not None:
                 found.setdefault(name, []).append(pair)
     for pairs in found.values():
@@ -52,9 +48,7 @@ def gradient_relation(
         if common:
             return common[0]
     if len(found) == 1:
-        alone = next(iter(found))
-        said = f"only the gradient of `{alone}` is wrong, and all others are right"
-        return Relation("gradient", said)
+        return Relation("gradient", name=next(iter(found)))
     return None
 
 
@@ -98,5 +92,5 @@ def _step(exam: Exam, outcomes: list[Outcome], number: int) -> Pair | None:
         for each in (outcome.left, expected.left)
     )
     close = STEP_CLOSE * float(np.abs(right).max())
-    pair = make_pair(number, case, "the step of the parameters", mine, right, (STEP_CLOSE, close))
+    pair = make_pair(number, case, Term("step"), mine, right, (STEP_CLOSE, close))
     return pair if pair is not None and pair.wrong.any() else None

@@ -8,7 +8,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from transformer_checks.judging.relations.evidence import Pair, Relation, in_common, where
+from transformer_checks.judging.facts import Relation, Term
+from transformer_checks.judging.relations.evidence import Pair, in_common, where
 
 # Longer ones are left alone.
 MOST_ENTRIES = 2_000
@@ -42,73 +43,70 @@ def _counted(entries: list[Any]) -> Counter[str]:
 def inputs(pair: Pair) -> Iterator[Relation]:
     """Nothing at all, or an argument itself."""
     if type(pair.received) in (list, tuple, str, dict) and not pair.received:
-        yield Relation("empty", f"{pair.name} is empty")
+        yield pair.relation("empty")
         return
     for name, value in pair.case.arguments.items():
         plain = type(value) in (list, tuple, str, dict) and type(value) is type(pair.received)
         if plain and value == pair.received:
-            yield Relation("input", f"{pair.name} is the argument `{name}`, unchanged")
+            yield pair.relation("input", argument=name)
 
 
 @where(_filled_lists)
 def ends(pair: Pair, both: Both) -> Iterator[Relation]:
     """Entries missing or too many at the start or the end, and all others right."""
-    (mine, right), name = both, pair.name
+    mine, right = both
     if mine[:-1] == right:
-        yield Relation("one-too-many", f"{name} has one entry too many at the end")
+        yield pair.relation("one-too-many.end")
     if mine[1:] == right:
-        yield Relation("one-too-many", f"{name} has one entry too many at the start")
+        yield pair.relation("one-too-many.start")
     if mine == right[:-1]:
-        yield Relation("one-missing", f"{name} lacks its last entry, and the others are right")
+        yield pair.relation("one-missing.last")
     if mine == right[1:]:
-        yield Relation("one-missing", f"{name} lacks its first entry, and the others are right")
+        yield pair.relation("one-missing.first")
     if len(mine) < len(right) and mine == right[: len(mine)]:
-        yield Relation("stops-early", f"{name} is right as far as it goes, and ends too early")
+        yield pair.relation("stops-early")
     if len(mine) > len(right) and mine[: len(right)] == right:
-        yield Relation("goes-on", f"{name} begins as it should, and then goes on too long")
+        yield pair.relation("goes-on")
 
 
 @where(_filled_lists)
 def order(pair: Pair, both: Both) -> Iterator[Relation]:
     """The right entries, in another order."""
-    (mine, right), name = both, pair.name
+    mine, right = both
     if len(right) > 1 and mine == right[::-1]:
-        yield Relation("reversed", f"{name} is the right one in reverse order")
+        yield pair.relation("reversed.list")
     if _counted(mine) != _counted(right):
         return
     if len({type(each) for each in right}) == 1 and not isinstance(right[0], dict):
-        for falling, said in ((False, "sorted"), (True, "sorted, the largest first")):
+        for falling, key in ((False, "sorted.list"), (True, "sorted.list-falling")):
             if mine == sorted(right, reverse=falling):
-                yield Relation("sorted", f"{name} has the right entries, {said}")
-    yield Relation("order", f"{name} has the right entries, in another order")
+                yield pair.relation(key)
+    yield pair.relation("order.list")
 
 
 @where(_filled_lists)
 def repeated(pair: Pair, both: Both) -> Iterator[Relation]:
     """Entries that come more or less often than they should."""
-    (mine, right), name = both, pair.name
+    mine, right = both
     runs = [[each for each, _ in groupby(entries)] for entries in both]
     if len(mine) > len(right) and runs[0] == runs[1]:
-        yield Relation("repeated", f"in {name} an entry stands twice, or more often, side by side")
+        yield pair.relation("repeated")
     once = list({repr(each): each for each in right}.values())
     if mine == once and len(mine) < len(right):
-        yield Relation("once-each", f"{name} has each entry once, though it may come again")
+        yield pair.relation("once-each")
     if _counted(mine) == _counted(once):
-        said = f"{name} has each entry once, as if it had been a set, which forgets how often an"
-        yield Relation("once-each", f"{said} entry comes, and in which order")
+        yield pair.relation("once-each.set")
 
 
 @where(_filled_lists)
 def subsequence(pair: Pair, both: Both) -> Iterator[Relation]:
     """Entries that are missing, or too many, at any place, with none wrong."""
     mine, right = both
-    few = "one entry" if abs(len(mine) - len(right)) == 1 else "entries"
+    few = Term("one-entry" if abs(len(mine) - len(right)) == 1 else "entries")
     if len(mine) < len(right) and _within(mine, right):
-        said = f"{pair.name} lacks {few}; what is there is right, and in the right order"
-        yield Relation("missing", said)
+        yield pair.relation("missing", few=few)
     if len(mine) > len(right) and _within(right, mine):
-        said = f"{pair.name} has all that it should, in order, and {few} too many"
-        yield Relation("too-many", said)
+        yield pair.relation("too-many", few=few)
 
 
 def _within(short: list[Any], long: list[Any]) -> bool:
@@ -119,34 +117,34 @@ def _within(short: list[Any], long: list[Any]) -> bool:
 @where(_as_long_lists)
 def entries(pair: Pair, both: Both) -> Iterator[Relation]:
     """Each entry changed in the same way."""
-    whole, name = list(zip(*both, strict=True)), pair.name
+    whole = list(zip(*both, strict=True))
     if all(type(one) is type(other) is int for one, other in whole):
-        yield from _offset(f"each entry of {name}", whole)
+        yield from _offset(pair, "entry", whole)
     if all(type(one) is type(other) is tuple and one == other[::-1] for one, other in whole):
-        yield Relation("entries-reversed", f"in each entry of {name} the parts are exchanged")
+        yield pair.relation("entries-reversed")
 
 
-def _offset(what: str, whole: list[tuple[int, int]]) -> Iterator[Relation]:
+def _offset(pair: Pair, what: str, whole: list[tuple[int, int]]) -> Iterator[Relation]:
     differences = {one - other for one, other in whole}
     if len(differences) == 1 and len(whole) > 1:
         off = differences.pop()
-        way = "large" if off > 0 else "small"
-        yield Relation("offset", f"{what} is {abs(off)} too {way}")
+        way = Term("large" if off > 0 else "small")
+        yield pair.relation(f"offset.{what}", by=abs(off), way=way)
 
 
 @where(_as_long_lists)
 def places(pair: Pair, both: Both) -> Iterator[Relation]:
     """Only the first or the last entry is wrong, or right."""
-    whole, name = list(zip(*both, strict=True)), pair.name
+    whole = list(zip(*both, strict=True))
     wrong = [place for place, (one, other) in enumerate(whole) if one != other]
     if type(pair.received) is str or len(whole) < 3:
         return
     if wrong == [0]:
-        yield Relation("only-first", f"only the first entry of {name} is wrong")
+        yield pair.relation("only-first.entry")
     if wrong == [len(whole) - 1]:
-        yield Relation("only-last", f"only the last entry of {name} is wrong")
+        yield pair.relation("only-last.entry")
     if wrong == list(range(1, len(whole))):
-        yield Relation("all-but-first", f"all entries of {name} but the first are wrong")
+        yield pair.relation("all-but-first.entry")
 
 
 @where(_as_long_lists)
@@ -162,15 +160,15 @@ def parts(pair: Pair, both: Both) -> Iterator[Relation]:
     if len(wrong) != 1:
         return
     place = wrong.pop()
-    name = f"the {PLACES[place]} part of an entry of {pair.name}"
+    part = Term(PLACES[place])
+    name = Term("part-of-entry", part=part, of=pair.name)
     inside = [
         replace(pair, name=name, received=one[place], expected=other[place])
         for one, other in whole
         if one != other
     ]
     yield from in_common((ends, order, subsequence), inside, enough=0)
-    said = f"in the entries of {pair.name} only the {PLACES[place]} part is wrong"
-    yield Relation("part-of-entries", said)
+    yield pair.relation("part-of-entries", part=part)
 
 
 def _texts(pair: Pair) -> Both | None:
@@ -186,14 +184,13 @@ def _texts(pair: Pair) -> Both | None:
 @where(_texts)
 def texts(pair: Pair, both: Both) -> Iterator[Relation]:
     """The same text, cased or taken apart in another way."""
-    (mine, right), name = both, pair.name
+    mine, right = both
     if [each.lower() for each in right] == [each.lower() for each in mine]:
-        yield Relation("case", f"{name} differs only in small and capital letters")
+        yield pair.relation("case")
     if [each for each in mine if each.strip()] == right:
-        yield Relation("empty-entries", f"{name} is right but for entries that are empty or blank")
+        yield pair.relation("empty-entries")
     if len(right) < len(mine) and mine == list("".join(right)):
-        said = f"{name} holds single characters, as list() and tuple() make them of a text"
-        yield Relation("characters", said)
+        yield pair.relation("characters")
 
 
 @where(_texts)
@@ -201,11 +198,9 @@ def cuts(pair: Pair, both: Both) -> Iterator[Relation]:
     """The right text, cut at other places."""
     mine, right = both
     if type(pair.received) is not str and "".join(mine) == "".join(right):
-        said = f"{pair.name} spell the right text, but are cut at"
         if len(mine) != len(right):
-            more = "many" if len(mine) > len(right) else "few"
-            yield Relation("cut", f"{said} too {more} places")
-        yield Relation("cut", f"{said} other places")
+            yield pair.relation("cut.many" if len(mine) > len(right) else "cut.few")
+        yield pair.relation("cut")
 
 
 def _dictionaries(pair: Pair) -> tuple[dict[Any, Any], dict[Any, Any]] | None:
@@ -217,28 +212,28 @@ def _dictionaries(pair: Pair) -> tuple[dict[Any, Any], dict[Any, Any]] | None:
 @where(_dictionaries)
 def dictionaries(pair: Pair, both: tuple[dict[Any, Any], dict[Any, Any]]) -> Iterator[Relation]:
     """Keys that are missing or too many, keys that are other ones, values that are others."""
-    (mine, right), name = both, pair.name
+    mine, right = both
     agree = all(mine[key] == right[key] for key in right if key in mine)
     if mine.keys() == right.keys():
-        yield from _numbers_of(name, [(mine[key], right[key]) for key in right])
-        yield Relation("values", f"{name} has the right keys, and wrong values")
+        yield from _numbers_of(pair, [(mine[key], right[key]) for key in right])
+        yield pair.relation("values")
     elif agree and mine.keys() < right.keys():
-        yield Relation("missing", f"{name} lacks keys; what is there is right")
+        yield pair.relation("missing.keys")
     elif agree and mine.keys() > right.keys():
-        yield Relation("too-many", f"{name} has keys too many; all others are right")
+        yield pair.relation("too-many.keys")
     elif sorted(map(repr, mine.values())) == sorted(map(repr, right.values())):
-        yield Relation("keys", f"{name} has the right values under other keys")
+        yield pair.relation("keys")
 
 
-def _numbers_of(name: str, both: list[tuple[Any, Any]]) -> Iterator[Relation]:
+def _numbers_of(pair: Pair, both: list[tuple[Any, Any]]) -> Iterator[Relation]:
     """Values that are too large or too small, all by the same."""
     if not all(type(one) is type(other) is int for one, other in both):
         return
-    yield from _offset(f"each value of {name}", both)
+    yield from _offset(pair, "value", both)
     if all(one >= other for one, other in both):
-        yield Relation("too-large", f"in {name} the wrong values are too large, none too small")
+        yield pair.relation("too-large")
     if all(one <= other for one, other in both):
-        yield Relation("too-small", f"in {name} the wrong values are too small, none too large")
+        yield pair.relation("too-small")
 
 
 STRONG = (inputs, texts, entries, order, ends, repeated)

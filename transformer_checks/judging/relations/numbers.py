@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 
-from transformer_checks.judging.relations.evidence import Pair, Relation, where
+from transformer_checks.judging.facts import Name, Relation, Term
+from transformer_checks.judging.relations.evidence import Pair, where
 
 # A law in so many arguments needs some more cases than arguments before it is none by chance.
 SPARE_CASES = 2
@@ -34,8 +36,8 @@ def constant(pair: Pair, both: tuple[float, float]) -> Iterator[Relation]:
     mine = both[0]
     for name, size in pair.sizes.items():
         if mine == size:
-            yield Relation("input", f"{pair.name} is {name} itself")
-    yield Relation("constant", f"{pair.name} is {mine:.6g} whatever the arguments are")
+            yield pair.relation("input.size", size=name)
+    yield pair.relation("constant.value", value=f"{mine:.6g}")
 
 
 def laws(pairs: Sequence[Pair]) -> Relation | None:
@@ -54,11 +56,11 @@ def laws(pairs: Sequence[Pair]) -> Relation | None:
     names = [name for name in pairs[0].sizes if all(name in pair.sizes for pair in pairs)]
     values = {name: np.array([pair.sizes[name] for pair in pairs]) for name in names}
     values = {name: each for name, each in values.items() if len(set(each.tolist())) > 1}
-    name = pairs[0].name
-    return _difference(name, mine - right, values) or _quotient(name, mine, right, values)
+    pair = pairs[0]
+    return _difference(pair, mine - right, values) or _quotient(pair, mine, right, values)
 
 
-def _difference(name: str, off: np.ndarray, values: Mapping[str, np.ndarray]) -> Relation | None:
+def _difference(pair: Pair, off: np.ndarray, values: Mapping[Name, np.ndarray]) -> Relation | None:
     """A whole number times a product of at most three arguments, too much or too little."""
     if not (off != 0).all() or not ((off > 0).all() or (off < 0).all()):
         return None
@@ -73,9 +75,9 @@ def _difference(name: str, off: np.ndarray, values: Mapping[str, np.ndarray]) ->
                 continue
             text = _coefficient(abs(float(times[0])))
             if text is not None:
-                way = "large" if times[0] > 0 else "small"
-                said = " * ".join([*([text] if text else []), *chosen])
-                return Relation("law", f"{name} is too {way} by {said} in every failing case")
+                way = Term("large" if times[0] > 0 else "small")
+                factors = (text, *chosen) if text else chosen
+                return pair.relation("law.difference", way=way, factors=factors)
     return None
 
 
@@ -91,7 +93,7 @@ def _coefficient(times: float) -> str | None:
 
 
 def _quotient(
-    name: str, mine: np.ndarray, right: np.ndarray, values: Mapping[str, np.ndarray]
+    pair: Pair, mine: np.ndarray, right: np.ndarray, values: Mapping[Name, np.ndarray]
 ) -> Relation | None:
     """Powers of arguments, in halves, times a number."""
     names = [each for each, numbers in values.items() if (numbers > 0).all()]
@@ -109,11 +111,12 @@ def _quotient(
         return None
     if len({f"{each:.6g}" for each in wanted}) < 1 + SPARE_CASES:
         return None
-    said = " * ".join(
-        each if power == 1 else f"{each}^{power:g}"
+    factors: list[Any] = [
+        each if power == 1 else (each, f"^{power:g}")
         for each, power in zip(names, halves, strict=True)
         if power
-    )
+    ]
     constant = math.exp(float(rest.mean()))
-    text = "" if _close(constant, 1.0) else f"{constant:.4g} * "
-    return Relation("law", f"{name} is the right one times {text}{said} in every failing case")
+    if not _close(constant, 1.0):
+        factors.insert(0, f"{constant:.4g}")
+    return pair.relation("law.quotient", factors=tuple(factors))

@@ -7,7 +7,8 @@ from itertools import permutations
 
 import numpy as np
 
-from transformer_checks.judging.relations.evidence import Pair, Relation, where
+from transformer_checks.judging.facts import Relation, Term
+from transformer_checks.judging.relations.evidence import Pair, is_axis, where
 
 Shapes = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -29,13 +30,13 @@ def swapped(pair: Pair, shapes: Shapes) -> Iterator[Relation]:
     for order in permutations(range(len(expected))):
         if tuple(expected[axis] for axis in order) != received:
             continue
-        mine, right = (
-            ", ".join(pair.axis(axis) for axis in each) for each in (order, range(len(expected)))
-        )
-        said = f"the axes of {pair.name} stand in the order ({mine}), and should in ({right})"
+        orders = {
+            "mine": tuple(map(pair.axis, order)),
+            "right": tuple(map(pair.axis, range(len(expected)))),
+        }
         if pair.alike(pair.received, pair.expected.transpose(order)):
-            yield Relation("axes-swapped", f"{said}; the numbers are right")
-        yield Relation("axes-swapped", said)
+            yield pair.relation("axes-swapped.alone", **orders)
+        yield pair.relation("axes-swapped", **orders)
 
 
 @where(_shapes)
@@ -49,26 +50,24 @@ def one_axis(pair: Pair, shapes: Shapes) -> Iterator[Relation]:
         return
     axis = differ[0]
     mine, right = received[axis], expected[axis]
-    place = f"{pair.name}, along {pair.axis(axis)}"
+    place = pair.axis(axis)
     if abs(mine - right) <= 2:
-        yield from _ends(pair, axis, place)
-        count = "one" if abs(mine - right) == 1 else "two"
-        yield Relation("length", f"{place}, is {count} too {'long' if mine > right else 'short'}")
+        yield from _ends(pair, axis)
+        count = Term("one" if abs(mine - right) == 1 else "two")
+        way = Term("long" if mine > right else "short")
+        yield pair.relation("length.off", axis=place, count=count, way=way)
     if mine == 1:
-        yield Relation(
-            "length",
-            f"{place}, has only one entry: is a sum or mean taken over it, or one of it alone",
-        )
+        yield pair.relation("length.one-entry", axis=place)
     if mine == 2 * right:
-        yield Relation("length", f"{place}, is twice as long as it should be")
+        yield pair.relation("length.twice", axis=place)
     if 2 * mine == right:
-        yield Relation("length", f"{place}, is half as long as it should be")
+        yield pair.relation("length.half", axis=place)
     for name, size in pair.sizes.items():
-        if mine == size and pair.axis(axis) != name:
-            yield Relation("length", f"{place}, has the size of {name}")
+        if mine == size and place != name:
+            yield pair.relation("length.size-of", axis=place, other=name)
 
 
-def _ends(pair: Pair, axis: int, place: str) -> Iterator[Relation]:
+def _ends(pair: Pair, axis: int) -> Iterator[Relation]:
     """Say at which end something is missing or too much, where the rest is right."""
     mine, right = pair.received.shape[axis], pair.expected.shape[axis]
     long, short = (pair.received, pair.expected) if mine > right else (pair.expected, pair.received)
@@ -76,12 +75,12 @@ def _ends(pair: Pair, axis: int, place: str) -> Iterator[Relation]:
     size = short.shape[axis]
     if not short.size:
         return
-    what = "too much" if mine > right else "missing"
-    count = "one is" if extra == 1 else "two are"
-    if pair.alike(long.take(np.arange(size), axis), short):
-        yield Relation("length", f"{place}: the last {count} {what}, and the rest is right")
-    if pair.alike(long.take(np.arange(extra, extra + size), axis), short):
-        yield Relation("length", f"{place}: the first {count} {what}, and the rest is right")
+    way = Term("is-extra" if mine > right else "is-missing")
+    count = Term("one-is" if extra == 1 else "two-are")
+    for end, start in (("last", 0), ("first", extra)):
+        if pair.alike(long.take(np.arange(start, start + size), axis), short):
+            place = pair.axis(axis)
+            yield pair.relation("length.end", axis=place, end=Term(end), count=count, way=way)
 
 
 @where(_shapes)
@@ -92,31 +91,28 @@ def axes_missing(pair: Pair, shapes: Shapes) -> Iterator[Relation]:
         return
     if pair.received.size == pair.expected.size:
         same = pair.alike(pair.received.reshape(expected), pair.expected)
-        rest = "the numbers are right" if same else "the numbers are not in the right order, too"
+        rest = Term("numbers-right" if same else "order-wrong")
         for axis, size in enumerate(expected):
             if size == 1 and expected[:axis] + expected[axis + 1 :] == received:
-                said = f"{pair.name} lacks the axis of size 1 at place {axis}"
-                yield Relation("axis-missing", f"{said}; {rest}")
-        yield Relation("axes-merged", f"in {pair.name} axes are merged into one; {rest}")
+                yield pair.relation("axis-missing.size-1", place=axis, rest=rest)
+        yield pair.relation("axes-merged", rest=rest)
     if len(received) != len(expected) - 1:
         return
     for axis in range(len(expected)):
         if expected[:axis] + expected[axis + 1 :] != received:
             continue
-        name = pair.axis(axis)
-        for text, found in _reduced(pair.expected, axis):
+        for what, found in _reduced(pair.expected, axis):
             if pair.alike(pair.received, found):
-                said = f"{pair.name} has no axis {name}: it is {text} of the right one over it"
-                yield Relation("axis-missing", said)
+                yield pair.relation("axis-missing.reduced", axis=pair.axis(axis), what=what)
 
 
-def _reduced(array: np.ndarray, axis: int) -> Iterator[tuple[str, np.ndarray]]:
+def _reduced(array: np.ndarray, axis: int) -> Iterator[tuple[Term, np.ndarray]]:
     if array.shape[axis] > 1:
-        yield "the sum", array.sum(axis=axis)
-        yield "the mean", array.mean(axis=axis)
-        yield "the first", array.take(0, axis)
-        yield "the last", array.take(-1, axis)
-        yield "the largest", array.max(axis=axis)
+        yield Term("the-sum"), array.sum(axis=axis)
+        yield Term("the-mean"), array.mean(axis=axis)
+        yield Term("the-first"), array.take(0, axis)
+        yield Term("the-last"), array.take(-1, axis)
+        yield Term("the-largest"), array.max(axis=axis)
 
 
 @where(_shapes)
@@ -129,26 +125,28 @@ def axes_too_many(pair: Pair, shapes: Shapes) -> Iterator[Relation]:
         each for each in expected if each != 1
     ):
         same = pair.alike(pair.received.reshape(expected), pair.expected)
-        rest = "the numbers are right" if same else "and the numbers are others"
-        yield Relation("axis-too-many", f"{pair.name} has an axis of size 1 too many; {rest}")
+        rest = Term("numbers-right" if same else "numbers-wrong")
+        yield pair.relation("axis-too-many.size-1", rest=rest)
     if pair.received.size == pair.expected.size:
         same = pair.alike(pair.received.reshape(expected), pair.expected)
-        rest = "the numbers are right" if same else "the numbers are not in the right order, too"
-        yield Relation("axes-not-merged", f"in {pair.name} axes should be merged into one; {rest}")
+        yield pair.relation(
+            "axes-not-merged", rest=Term("numbers-right" if same else "order-wrong")
+        )
     if len(received) != len(expected) + 1:
         return
     for axis in range(len(received)):
         if received[:axis] + received[axis + 1 :] != expected:
             continue
-        for text, found in _reduced(pair.received, axis):
+        for what, found in _reduced(pair.received, axis):
             if pair.alike(found, pair.expected):
-                said = f"the right {pair.name} is {text} of yours over axis {axis}"
-                yield Relation("axis-too-many", said)
-        names = [
-            name for name, size in pair.sizes.items() if size == received[axis] and len(name) == 1
-        ]
-        of = f" of the size of {names[0]}" if len(names) == 1 else ""
-        yield Relation("axis-too-many", f"{pair.name} has an axis{of} too many")
+                place = Term("axis", place=axis)
+                yield pair.relation("axis-too-many.reduced", axis=place, what=what)
+        names = [name for name, size in pair.sizes.items() if size == received[axis]]
+        letters = [name for name in names if is_axis(name)]
+        if len(letters) == 1:
+            yield pair.relation("axis-too-many.size-of", other=letters[0])
+        else:
+            yield pair.relation("axis-too-many")
 
 
 @where(_shapes)
@@ -157,19 +155,16 @@ def anything(pair: Pair, shapes: Shapes) -> Iterator[Relation]:
     received, expected = shapes
     if len(received) == len(expected):
         differ = [axis for axis, size in enumerate(expected) if received[axis] != size]
-        names = " and ".join(pair.axis(axis) for axis in differ)
+        names = tuple(map(pair.axis, differ))
         if len(differ) == 1:
-            way = "long" if received[differ[0]] > expected[differ[0]] else "short"
-            said = f"{pair.name}, along {names}, is too {way}; all other axes have the right sizes"
-            yield Relation("length", said)
-        yield Relation("lengths", f"{pair.name} has other sizes than it should along {names}")
+            way = Term("long" if received[differ[0]] > expected[differ[0]] else "short")
+            yield pair.relation("length.alone", axis=names[0], way=way)
+        yield pair.relation("lengths", axes=names)
         return
     for axis in range(len(expected)):
         if expected[:axis] + expected[axis + 1 :] == received:
-            said = f"{pair.name} has no axis {pair.axis(axis)}, and should have one"
-            yield Relation("axis-missing", said)
-    said = f"{pair.name} has {len(received)} axes, and should have {len(expected)}"
-    yield Relation("number-of-axes", said)
+            yield pair.relation("axis-missing", axis=pair.axis(axis))
+    yield pair.relation("number-of-axes", mine=len(received), right=len(expected))
 
 
 STRONG = (swapped, one_axis, axes_missing, axes_too_many)

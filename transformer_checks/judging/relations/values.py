@@ -9,7 +9,8 @@ from itertools import islice, permutations
 
 import numpy as np
 
-from transformer_checks.judging.relations.evidence import MANY, Pair, Relation, where
+from transformer_checks.judging.facts import Name, Relation, Term
+from transformer_checks.judging.relations.evidence import MANY, Pair, where
 from transformer_checks.judging.relations.naming import factors, offsets
 
 # Off by less than this share of the largest number, a result is nearly right.
@@ -30,29 +31,26 @@ def _standardised(array: np.ndarray, axis: int) -> np.ndarray:
     return centred / np.sqrt(centred.var(axis=axis, keepdims=True))
 
 
-# What stands in the brackets is the right result, or that of the answer.
-ROUNDED = "{} rounded to whole numbers"
+ROUNDED = "rounded"
 FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "the exponential of {}": np.exp,
-    "the natural logarithm of {}": np.log,
-    "the square of {}": np.square,
-    "the square root of {}": np.sqrt,
-    "1 divided by {}": lambda array: 1 / array,
-    "1 minus {}": lambda array: 1 - array,
-    "the tanh of {}": np.tanh,
-    "the ReLU of {}": lambda array: np.maximum(array, 0),
+    "exponential": np.exp,
+    "logarithm": np.log,
+    "square": np.square,
+    "square-root": np.sqrt,
+    "inverse": lambda array: 1 / array,
+    "one-minus": lambda array: 1 - array,
+    "tanh": np.tanh,
+    "relu": lambda array: np.maximum(array, 0),
     ROUNDED: np.round,
 }
 ALONG: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
-    "the softmax of {}": _softmax,
-    "the logarithm of the softmax of {}": lambda array, axis: np.log(_softmax(array, axis)),
-    "the running sum of {}": lambda array, axis: np.cumsum(array, axis=axis),
-    "{} divided by its sum": lambda array, axis: array / array.sum(axis=axis, keepdims=True),
-    "{} divided by its norm": lambda array, axis: (
-        array / np.sqrt(np.square(array).sum(axis=axis, keepdims=True))
-    ),
-    "{} less its mean": lambda array, axis: array - array.mean(axis=axis, keepdims=True),
-    "{} normed to mean 0 and deviation 1": _standardised,
+    "softmax": _softmax,
+    "log-softmax": lambda array, axis: np.log(_softmax(array, axis)),
+    "running-sum": lambda array, axis: np.cumsum(array, axis=axis),
+    "by-sum": lambda array, axis: array / array.sum(axis=axis, keepdims=True),
+    "by-norm": lambda array, axis: array / np.sqrt(np.square(array).sum(axis=axis, keepdims=True)),
+    "less-mean": lambda array, axis: array - array.mean(axis=axis, keepdims=True),
+    "standardised": _standardised,
 }
 
 
@@ -90,19 +88,15 @@ def multiplied(pair: Pair, both: Both) -> Iterator[Relation]:
     if not again or abs(factor) < 1e-9:
         return
     if pair.alike(received, -expected):
-        yield Relation("negative", f"{pair.name} is the negative of the right one: turn a sign")
+        yield pair.relation("negative")
         return
-    for text in factors(factor, pair.sizes):
-        yield Relation("factor", f"{pair.name} is the right one {text}")
+    for named in factors(factor, pair.sizes):
+        yield pair.relation("factor", factor=named)
     alone = len({f"{each:.6g}" for each in np.abs(expected[large])}) == 1
     if not alone or not expected.ndim:
-        yield Relation("factor", f"{pair.name} is the right one times {factor:.{DIGITS}g}")
+        yield pair.relation("factor", factor=Term("times", by=f"{factor:.{DIGITS}g}"))
     if not alone:
-        yield Relation(
-            "factor",
-            f"{pair.name} is the right one times one number, which is another one in other cases: "
-            "look for a factor that should not be there, or is missing",
-        )
+        yield pair.relation("factor.changing")
 
 
 @where(_numbers)
@@ -117,34 +111,32 @@ def moved(pair: Pair, both: Both) -> Iterator[Relation]:
     # Beside a huge number every right one is within its rounding.
     if abs(offset) > 1e3 * (1 + size) or not pair.alike(received, expected + offset):
         return
-    entries = "each number of " if expected.ndim else ""
-    for text in offsets(offset, pair.sizes):
-        yield Relation("offset", f"{entries}{pair.name} is {text}")
+    for named in offsets(offset, pair.sizes):
+        yield pair.relation("offset.each" if expected.ndim else "offset", offset=named)
     if len({f"{each:.6g}" for each in expected[finite]}) > 1:
-        yield Relation("offset", f"{pair.name} is the right one plus one and the same number")
+        yield pair.relation("offset.constant")
 
 
 @where(_numbers)
 def computed(pair: Pair, both: Both) -> Iterator[Relation]:
     """A well-known function of the right result, or the right one such a function of it."""
     received, expected = both
-    for text, function in FUNCTIONS.items():
+    right, mine = Term("the-right-one"), Term("yours")
+    for key, function in FUNCTIONS.items():
         if pair.alike(received, function(expected)) and received.any():
-            yield Relation("function", f"{pair.name} is {text.format('the right one')}")
-        if text != ROUNDED and pair.alike(expected, function(received)):
-            said = f"the right {pair.name} is {text.format('yours')}, as if this step were missing"
-            yield Relation("function-missing", said)
+            yield pair.relation("function", what=Term(f"of.{key}", of=right))
+        if key != ROUNDED and pair.alike(expected, function(received)):
+            yield pair.relation("function-missing", what=Term(f"of.{key}", of=mine))
     for axis in range(expected.ndim):
         if expected.shape[axis] == 1:
             continue
-        for text, along in ALONG.items():
-            over = f"over {pair.axis(axis)}"
+        for key, along in ALONG.items():
+            over = pair.axis(axis)
             if pair.alike(received, along(expected, axis)):
-                said = f"{pair.name} is {text.format('the right one')}, {over}"
-                yield Relation("function", said)
+                yield pair.relation("function.along", what=Term(f"of.{key}", of=right), axis=over)
             if pair.alike(expected, along(received, axis)):
-                said = f"the right {pair.name} is {text.format('yours')}, {over}"
-                yield Relation("function-missing", f"{said}, as if this step were missing")
+                what = Term(f"of.{key}", of=mine)
+                yield pair.relation("function-missing.along", what=what, axis=over)
 
 
 @where(_truths)
@@ -152,11 +144,11 @@ def inverted(pair: Pair, both: Both) -> Iterator[Relation]:
     """True where False should be, or only one of the two."""
     received, expected = both
     if (received != expected).all():
-        yield Relation("inverted", f"in {pair.name} True and False are exchanged")
+        yield pair.relation("inverted")
     if (received == 1).all():
-        yield Relation("constant", f"{pair.name} is True everywhere")
+        yield pair.relation("constant.true")
     if (received == 0).all():
-        yield Relation("constant", f"{pair.name} is False everywhere")
+        yield pair.relation("constant.false")
 
 
 @where(_truths)
@@ -164,11 +156,9 @@ def mostly_too_much(pair: Pair, both: Both) -> Iterator[Relation]:
     """True at more places than should be, and nowhere the other way, or the reverse."""
     received, expected = both
     if (received >= expected).all():
-        said = f"{pair.name} is True at places where it should be False, and never the reverse"
-        yield Relation("too-much", said)
+        yield pair.relation("too-much")
     if (received <= expected).all():
-        said = f"{pair.name} is False at places where it should be True, and never the reverse"
-        yield Relation("too-little", said)
+        yield pair.relation("too-little")
 
 
 @where(_arrays)
@@ -180,23 +170,21 @@ def rearranged(pair: Pair, both: Both) -> Iterator[Relation]:
         for other in range(one + 1, ndim):
             swapped = expected.swapaxes(one, other)
             if swapped.shape == expected.shape and pair.alike(received, swapped):
-                names = f"{pair.axis(one)} and {pair.axis(other)}"
-                yield Relation("transposed", f"in {pair.name} the axes {names} are exchanged")
+                yield pair.relation("transposed", one=pair.axis(one), other=pair.axis(other))
     yield from _reshaped(pair, received, expected)
     for axis in range(ndim):
         if expected.shape[axis] == 1:
             continue
-        along = f"along {pair.axis(axis)}"
+        along = pair.axis(axis)
         if pair.alike(received, np.flip(expected, axis)):
-            yield Relation("reversed", f"{pair.name} is the right one in reverse order {along}")
-        yield from _rolled(pair, axis, along)
+            yield pair.relation("reversed", axis=along)
+        yield from _rolled(pair, axis)
         if pair.alike(received, np.sort(expected, axis)):
-            yield Relation("sorted", f"{pair.name} is the right one, sorted {along}")
+            yield pair.relation("sorted", axis=along)
         if pair.alike(received, -np.sort(-expected, axis)):
-            yield Relation("sorted", f"{pair.name} is the right one, sorted {along}, falling")
+            yield pair.relation("sorted.falling", axis=along)
         if _permuted(pair, axis):
-            said = f"{pair.name} has the right parts, but {along} they stand in another order"
-            yield Relation("order", said)
+            yield pair.relation("order", axis=along)
 
 
 def _reshaped(pair: Pair, received: np.ndarray, expected: np.ndarray) -> Iterator[Relation]:
@@ -204,16 +192,10 @@ def _reshaped(pair: Pair, received: np.ndarray, expected: np.ndarray) -> Iterato
     ndim = expected.ndim
     if not 2 <= ndim <= 4 or pair.kind == "b":
         return
-    right = ", ".join(map(pair.axis, range(ndim)))
+    right = tuple(map(pair.axis, range(ndim)))
     for order in islice(permutations(range(ndim)), 1, None):  # the first one changes nothing
         if pair.alike(received, expected.transpose(order).reshape(expected.shape)):
-            said = f"{pair.name} has its numbers in the order of the axes"
-            mine = ", ".join(map(pair.axis, order))
-            yield Relation(
-                "reshaped",
-                f"{said} ({mine}), reshaped to ({right}): reshape and view move no number, "
-                "transpose and permute exchange axes",
-            )
+            yield pair.relation("reshaped", mine=tuple(map(pair.axis, order)), right=right)
 
 
 @where(_floats)
@@ -221,10 +203,10 @@ def elsewhere(pair: Pair, both: Both) -> Iterator[Relation]:
     """The right numbers, in no order that has a name."""
     flat = [np.sort(each, axis=None) for each in both]
     if both[0].ndim and pair.weight >= MANY and pair.alike(*flat):
-        yield Relation("order", f"{pair.name} holds the right numbers, but at other places")
+        yield pair.relation("order.places")
 
 
-def _rolled(pair: Pair, axis: int, along: str) -> Iterator[Relation]:
+def _rolled(pair: Pair, axis: int) -> Iterator[Relation]:
     """By one place, with what falls out put in again or not."""
     received, expected = pair.received, pair.expected
     size = expected.shape[axis]
@@ -233,7 +215,7 @@ def _rolled(pair: Pair, axis: int, along: str) -> Iterator[Relation]:
         if not pair.alike(received.take(mine, axis), expected.take(right, axis)):
             continue
         if not pair.alike(expected.take(mine, axis), expected.take(right, axis)):
-            yield Relation("shifted", f"{pair.name} comes one place too {way} {along}")
+            yield pair.relation("shifted", way=Term(way), axis=pair.axis(axis))
 
 
 def _permuted(pair: Pair, axis: int) -> bool:
@@ -256,13 +238,13 @@ def copied(pair: Pair) -> Iterator[Relation]:
         if not isinstance(value, np.ndarray) or value.size < 2:
             continue
         if pair.alike(pair.received, value.astype(np.float64)):
-            yield Relation("input", f"{pair.name} is the argument `{name}`, unchanged")
+            yield pair.relation("input", argument=name)
     if _numbers(pair) is None or pair.received.size == 1 or not np.isfinite(pair.received).all():
         return
     first = pair.received.flat[0]
     if (pair.received == first).all():
-        what = "zeros" if first == 0 else "ones" if first == 1 else "one number"
-        yield Relation("constant", f"{pair.name} is all {what}")
+        which = "zeros" if first == 0 else "ones" if first == 1 else "number"
+        yield pair.relation(f"constant.{which}")
         return
     for axis, size in enumerate(pair.expected.shape):
         if size == 1:
@@ -270,8 +252,7 @@ def copied(pair: Pair) -> Iterator[Relation]:
         mine, right = (each.take([0], axis) for each in (pair.received, pair.expected))
         same = pair.alike(pair.received, np.broadcast_to(mine, pair.received.shape))
         if same and not pair.alike(pair.expected, np.broadcast_to(right, pair.expected.shape)):
-            said = f"{pair.name} is the same all along {pair.axis(axis)}"
-            yield Relation("independent", f"{said}: it should depend on the place")
+            yield pair.relation("independent", axis=pair.axis(axis))
 
 
 @where(_arrays)
@@ -280,38 +261,34 @@ def only_at(pair: Pair, both: Both) -> Iterator[Relation]:
     expected, wrong = both[1], pair.wrong
     for axis, size in enumerate(expected.shape):
         lines = np.asarray(np.moveaxis(wrong, axis, 0).reshape(size, -1).any(axis=1))
-        along = f"along {pair.axis(axis)}"
+        along = pair.axis(axis)
         if axis == expected.ndim - 1 and size % 2 == 0:
             yield from _half_of(pair, lines, along)
         if size < 3:
             continue
         if lines[0] and not lines[1:].any():
-            yield Relation("only-first", f"only the first place {along} is wrong in {pair.name}")
+            yield pair.relation("only-first", axis=along)
         if lines[-1] and not lines[:-1].any():
-            yield Relation("only-last", f"only the last place {along} is wrong in {pair.name}")
+            yield pair.relation("only-last", axis=along)
         if not lines[0] and lines[1:].all():
-            said = f"the first place {along} is right in {pair.name}, and all others are wrong"
-            yield Relation("all-but-first", said)
+            yield pair.relation("all-but-first", axis=along)
         if not lines[-1] and lines[:-1].all():
-            said = f"the last place {along} is right in {pair.name}, and all others are wrong"
-            yield Relation("all-but-last", said)
+            yield pair.relation("all-but-last", axis=along)
     yield from _diagonal(pair)
 
 
-def _half_of(pair: Pair, lines: np.ndarray, along: str) -> Iterator[Relation]:
+def _half_of(pair: Pair, lines: np.ndarray, along: Name) -> Iterator[Relation]:
     """Wrong at every other place only, or in one half."""
     for start, which in ((0, "even"), (1, "odd")):
         if lines[start::2].any() and not lines[1 - start :: 2].any():
-            said = f"only the {which} places {along}, counted from 0, are wrong in {pair.name}"
-            yield Relation("only-every-other", said)
+            yield pair.relation("only-every-other", which=Term(which), axis=along)
     middle = len(lines) // 2
     for mine, other, which in (
         (lines[:middle], lines[middle:], "first"),
         (lines[middle:], lines[:middle], "second"),
     ):
         if mine.any() and not other.any():
-            said = f"only the {which} half {along} is wrong in {pair.name}"
-            yield Relation("only-half", said)
+            yield pair.relation("only-half", which=Term(which), axis=along)
 
 
 def _diagonal(pair: Pair) -> Iterator[Relation]:
@@ -320,25 +297,24 @@ def _diagonal(pair: Pair) -> Iterator[Relation]:
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] < 3:
         return
     wrong = np.asarray(pair.wrong.reshape(-1, *shape[-2:]).any(axis=0))
-    names = f"of {pair.axis(len(shape) - 2)} and {pair.axis(len(shape) - 1)}"
+    one, other = pair.axis(len(shape) - 2), pair.axis(len(shape) - 1)
     rows, columns = np.indices(shape[-2:])
     sides = {"on": rows == columns, "above": columns > rows, "below": rows > columns}
-    for text, side in sides.items():
+    for key, side in sides.items():
         if wrong[side].any() and not wrong[~side].any():
-            yield Relation("diagonal", f"{pair.name} is wrong only {text} the diagonal {names}")
+            yield pair.relation("diagonal", side=Term(key), one=one, other=other)
 
 
 @where(_arrays)
 def only_where_given(pair: Pair, _: Both) -> Iterator[Relation]:
     """Wrong only where a mask hides, or where there is padding, or only where there is not."""
-    for text, chosen in _regions(pair):
+    for region, chosen in _regions(pair):
         inside, outside = pair.wrong[chosen], pair.wrong[~chosen]
         if inside.any() and outside.size and not outside.any():
-            said = f"{pair.name} is wrong only where {text}, and right everywhere else"
-            yield Relation("only-where", said)
+            yield pair.relation("only-where", where=region)
 
 
-def _regions(pair: Pair) -> Iterator[tuple[str, np.ndarray]]:
+def _regions(pair: Pair) -> Iterator[tuple[Term, np.ndarray]]:
     """Name the parts of a result that masks and ids tell apart."""
     shape, pad_id = pair.expected.shape, pair.case.arguments.get("pad_id")
     for name, value in pair.case.arguments.items():
@@ -348,14 +324,14 @@ def _regions(pair: Pair) -> Iterator[tuple[str, np.ndarray]]:
         if value.dtype.kind == "i" and pad_id is None:
             continue
         for chosen in _fitted(marks, shape):
-            hidden, seen = f"`{name}` is False", f"`{name}` is True"
+            hidden, seen = "is-false", "is-true"
             if value.dtype.kind == "i":
-                hidden, seen = f"`{name}` is padding", f"`{name}` is no padding"
-            yield hidden, ~chosen
-            yield seen, chosen
+                hidden, seen = "is-padding", "is-no-padding"
+            yield Term(hidden, name=name), ~chosen
+            yield Term(seen, name=name), chosen
         if value.dtype.kind == "b" and value.ndim >= 2:
             for chosen in _fitted(np.asarray(value.any(axis=-1, keepdims=True)), shape):
-                yield f"`{name}` hides every key from a query", ~chosen
+                yield Term("hides-every-key", name=name), ~chosen
 
 
 def _fitted(marks: np.ndarray, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
@@ -379,16 +355,14 @@ def by_row(pair: Pair, both: Both) -> Iterator[Relation]:
     for axis, size in enumerate(expected.shape):
         if size < 3:
             continue
-        along = f"along {pair.axis(axis)}"
+        along = pair.axis(axis)
         square = np.square(expected).sum(axis=axis, keepdims=True)
         factor = (received * expected).sum(axis=axis, keepdims=True) / np.maximum(square, 1e-30)
         if pair.alike(received, factor * expected):
-            said = f"{pair.name} is right {along} but for a factor, which is another one elsewhere"
-            yield Relation("factor-of-row", f"{said}: look at what it is divided by, or normed to")
+            yield pair.relation("factor-of-row", axis=along)
         offset = (received - expected).mean(axis=axis, keepdims=True)
         if pair.alike(received, expected + offset):
-            said = f"{pair.name} is right {along} but for one number that is added"
-            yield Relation("offset-of-row", f"{said}, another one elsewhere")
+            yield pair.relation("offset-of-row", axis=along)
 
 
 @where(_floats)
@@ -397,17 +371,15 @@ def undefined(pair: Pair, both: Both) -> Iterator[Relation]:
     received, expected = both
     low = np.isfinite(received) & (expected == -np.inf)
     if low.any() and not (pair.wrong & ~low).any() and (received[low] < -1e3).all():
-        said = f"{pair.name} is right but for a large negative number in the place of -inf"
-        yield Relation("not-infinite", said)
+        yield pair.relation("not-infinite")
     bad = ~np.isfinite(received) & np.isfinite(expected)
     if not bad.any():
         return
-    what = "NaN" if np.isnan(received[bad]).all() else "an infinite number"
+    what = Term("nan" if np.isnan(received[bad]).all() else "infinite")
     if bad.all():
-        yield Relation("not-finite", f"{pair.name} holds nothing but {what}")
+        yield pair.relation("not-finite.all", what=what)
     elif not (pair.wrong & ~bad).any():
-        said = f"{pair.name} is right but for the places where it is {what}"
-        yield Relation("not-finite", said)
+        yield pair.relation("not-finite", what=what)
 
 
 @where(_floats)
@@ -420,9 +392,7 @@ def nearly(pair: Pair, both: Both) -> Iterator[Relation]:
     off = np.abs(received[finite] - expected[finite]).max()
     size = np.abs(expected[finite]).max()
     if 0 < off <= NEARLY * size and not math.isclose(size, 0.0):
-        said = f"{pair.name} is nearly right, off by less than {NEARLY:.0%} of its largest number"
-        look = "look for a small number that is added or left out, for rounding, or a coarser dtype"
-        yield Relation("nearly", f"{said}: {look}")
+        yield pair.relation("nearly", share=f"{NEARLY:.0%}")
 
 
 @where(_floats)
@@ -435,9 +405,9 @@ def relative_to_input(pair: Pair, both: Both) -> Iterator[Relation]:
         if value.dtype.kind != "f":
             continue
         base = value.astype(np.float64)
-        for times, text in ((1.0, "without"), (-1.0, "with one more")):
+        for times, key in ((1.0, "sum.without"), (-1.0, "sum.one-more")):
             if pair.alike(received, expected - times * base):
-                yield Relation("sum", f"{pair.name} is the right one {text} `{name}` in the sum")
+                yield pair.relation(key, argument=name)
 
 
 STRONG = (inverted, copied, multiplied, rearranged, relative_to_input, moved, computed)

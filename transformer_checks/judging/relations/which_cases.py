@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from transformer_checks.judging.exam import Exam
-from transformer_checks.judging.relations.evidence import Relation, sizes_of
+from transformer_checks.judging.facts import Faults, Name, Relation, Term
+from transformer_checks.judging.relations.evidence import is_axis, sizes_of
 from transformer_checks.task import SAID, Case
 
 # Of so many ways to choose the failing ones among all cases, one is not a coincidence.
 UNLIKELY = 60
 # Of a trait that is known for its mistakes fewer will do.
 UNLIKELY_FOR_KNOWN = 5
-SAYS_LITTLE = ("is above 1", "is not 1", "is not 0", "has more than one entry")
+SAYS_LITTLE = ("above-1", "is-not", "more-than-one-entry")
 
 
-def find_trait(exam: Exam, reasons: list[str]) -> Relation | None:
+def find_trait(exam: Exam, faults: Faults) -> Relation | None:
     """Find a trait that all failing cases have, and no passing one.
 
     Args:
         exam: the cases.
-        reasons: what is wrong with each, "" where it passes.
+        faults: what is wrong with each, None where it passes.
 
     Returns:
         the relation, or None.
     """
-    failing = [bool(reason) for reason in reasons]
+    failing = [bool(fault) for fault in faults]
     count = sum(failing)
     ways = math.comb(len(failing), count)
     if not 0 < count < len(failing):
@@ -39,26 +40,26 @@ def find_trait(exam: Exam, reasons: list[str]) -> Relation | None:
         if ways < least:
             continue
         by_case = [dict(traits(case, contract)) for case in exam.cases]
-        for text in by_case[failing.index(True)]:
+        for trait in by_case[failing.index(True)]:
             # Where there is one of everything, hardly any mistake shows: that says nothing.
-            if failing.count(False) == 1 and text.endswith(SAYS_LITTLE):
+            if failing.count(False) == 1 and trait.key in SAYS_LITTLE:
                 continue
-            if [each.get(text, False) for each in by_case] == failing:
-                return Relation("only-cases", f"it fails only where {text}, and there always")
+            if [each.get(trait, False) for each in by_case] == failing:
+                return Relation("only-cases", where=trait)
     return None
 
 
-def _known(case: Case, contract: str) -> Iterator[tuple[str, bool]]:
+def _known(case: Case, contract: str) -> Iterator[tuple[Term, bool]]:
     """Go through the traits that are known for their mistakes."""
-    yield "the input is float64", case.dtype == "float64"
-    yield "the input is float16 or bfloat16", case.dtype in ("float16", "bfloat16")
-    yield "the dtype of the input is not float32", case.dtype != "float32"
-    yield "the memory of the inputs is not contiguous", case.layout == "strided"
-    yield "the same is asked a second time", case.same_as is not None
-    yield "gradients are asked for", case.cotangent is not None
-    yield "the device is not the CPU", case.device != "cpu"
-    yield "an error is asked for", bool(case.refused)
-    yield "the module is in training mode", case.training
+    yield Term("in-float64"), case.dtype == "float64"
+    yield Term("in-half"), case.dtype in ("float16", "bfloat16")
+    yield Term("not-in-float32"), case.dtype != "float32"
+    yield Term("not-contiguous"), case.layout == "strided"
+    yield Term("asked-again"), case.same_as is not None
+    yield Term("gradients-asked"), case.cotangent is not None
+    yield Term("not-on-cpu"), case.device != "cpu"
+    yield Term("error-asked"), bool(case.refused)
+    yield Term("in-training"), case.training
     for name, value in {**case.settings, **case.arguments}.items():
         if not (isinstance(value, dict) and SAID in value):
             yield from _traits(f"`{name}`", value)
@@ -66,64 +67,63 @@ def _known(case: Case, contract: str) -> Iterator[tuple[str, bool]]:
     if type(pad_id) is int:
         for name, value in case.arguments.items():
             if isinstance(value, np.ndarray) and value.dtype.kind == "i":
-                yield f"there is padding in `{name}`", bool((value == pad_id).any())
+                yield Term("has-padding", name=name), bool((value == pad_id).any())
     for letter, size in sizes_of(case, contract).items():
-        if len(letter) == 1:
-            yield f"{letter} is above 1", size > 1
-            yield f"{letter} is 1", size == 1
+        if is_axis(letter):
+            yield Term("above-1", name=letter), size > 1
+            yield Term("is", name=letter, value=1), size == 1
 
 
-def _traits(name: str, value: Any) -> Iterator[tuple[str, bool]]:
+def _traits(name: str, value: Any) -> Iterator[tuple[Term, bool]]:
     """Go through the traits of one argument."""
-    yield f"{name} is given", value is not None
-    yield f"{name} is None", value is None
+    yield Term("is-given", name=name), value is not None
+    yield Term("is-none", name=name), value is None
     if isinstance(value, np.ndarray) and value.dtype.kind == "b":
-        yield f"{name} hides something", not bool(value.all())
+        yield Term("hides-something", name=name), not bool(value.all())
         if value.ndim:
-            yield f"{name} hides every key from some query", bool((~value).all(axis=-1).any())
+            yield Term("hides-every-key-once", name=name), bool((~value).all(axis=-1).any())
     elif isinstance(value, np.ndarray):
-        yield f"{name} has one axis", value.ndim == 1
-        yield f"{name} has more than two axes", value.ndim > 2
-        yield f"{name} has more than three axes", value.ndim > 3
+        yield Term("one-axis", name=name), value.ndim == 1
+        yield Term("above-two-axes", name=name), value.ndim > 2
+        yield Term("above-three-axes", name=name), value.ndim > 3
         if value.dtype.kind == "f":
-            yield f"{name} holds numbers of a size above 20", bool((np.abs(value) > 20).any())
+            yield Term("large-numbers", name=name), bool((np.abs(value) > 20).any())
     elif isinstance(value, bool):
-        yield f"{name} is {value}", True
+        yield Term("is", name=name, value=str(value)), True
     elif isinstance(value, int | float):
         for number in (0, 1):
-            yield f"{name} is {number}", value == number
-            yield f"{name} is not {number}", value != number
-        yield f"{name} is below 0", value < 0
-        yield f"{name} is above 1", value > 1
+            yield Term("is", name=name, value=number), value == number
+            yield Term("is-not", name=name, value=number), value != number
+        yield Term("below-0", name=name), value < 0
+        yield Term("above-1", name=name), value > 1
     elif isinstance(value, str | list | tuple | dict):
-        yield f"{name} is empty", not value
-        yield f"{name} has one entry", len(value) == 1
-        yield f"{name} has more than one entry", len(value) > 1
+        yield Term("is-empty", name=name), not value
+        yield Term("has-one-entry", name=name), len(value) == 1
+        yield Term("more-than-one-entry", name=name), len(value) > 1
         if isinstance(value, str):
-            yield f"{name} is {value!r}", value.isidentifier()
-            yield f"{name} has capital letters", value != value.lower()
-            yield f"{name} has characters beyond ASCII", not value.isascii()
+            yield Term("is", name=name, value=repr(value)), value.isidentifier()
+            yield Term("has-capitals", name=name), value != value.lower()
+            yield Term("beyond-ascii", name=name), not value.isascii()
         elif not isinstance(value, dict):
             again = len(set(map(repr, value))) < len(value)
-            yield f"an entry of {name} comes more than once", again
+            yield Term("entry-again", name=name), again
 
 
-def _sizes(case: Case, contract: str) -> Iterator[tuple[str, bool]]:
+def _sizes(case: Case, contract: str) -> Iterator[tuple[Term, bool]]:
     """Compare any two sizes of a case."""
-    sizes: Mapping[str, float] = sizes_of(case, contract)
-    lengths = {
-        f"the length of `{name}`": float(len(value))
+    lengths: dict[Name, float] = {
+        Term("length-of", name=name): float(len(value))
         for name, value in case.arguments.items()
         if isinstance(value, str | list | tuple)
     }
-    everything = {**sizes, **lengths}
+    everything = {**sizes_of(case, contract), **lengths}
     names = list(everything)
     for place, one in enumerate(names):
         for other in names[place + 1 :]:
             first, second = everything[one], everything[other]
-            yield f"{one} is not {other}", first != second
-            yield f"{one} is {other}", first == second
-            yield f"{one} is above {other}", first > second
-            yield f"{one} is below {other}", first < second
-        yield f"{one} is odd", everything[one] % 2 == 1
-        yield f"{one} is even", everything[one] % 2 == 0
+            yield Term("differs", one=one, other=other), first != second
+            yield Term("equals", one=one, other=other), first == second
+            yield Term("is-above", one=one, other=other), first > second
+            yield Term("is-below", one=one, other=other), first < second
+        yield Term("is-odd", name=one), everything[one] % 2 == 1
+        yield Term("is-even", name=one), everything[one] % 2 == 0
