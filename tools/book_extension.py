@@ -1,8 +1,8 @@
 """The book's own Sphinx extension: what _config.yml cannot say by itself.
 
 It names the execution cache after the package, switches on the repository's buttons when there is
-a repository, folds the answers in solutions, puts a download link on exercises, loads the scripts
-of moving figures and MathJax where they are needed, leads searches to chapters, keeps printed lines
+a repository, folds the answers in solutions, puts a download link on exercises, loads moving
+figures and MathJax where they are needed, leads searches to chapters, keeps printed lines
 and signatures whole, and refuses figures without alt text and modules without an API page.
 """
 
@@ -181,7 +181,7 @@ def readable_defaults(
 def load_figures(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Load the script of a figure that the reader moves, on the pages that hold this figure.
+    """Load the script and the styles of a figure on the pages that hold it, and nowhere else.
 
     Sphinx puts the files of html_js_files on every page, but those added here on this page only.
     """
@@ -190,6 +190,8 @@ def load_figures(
         app.add_js_file("moving.js", loading_method="defer", priority=300)
     for name in sorted(set(names)):
         app.add_js_file(f"figures/{name}.js", loading_method="defer")
+        # After course.css (priority 800), on which it builds; from the head, so before first paint.
+        app.add_css_file(f"figures/{name}.css", priority=850)
 
 
 def clean_page(
