@@ -22,18 +22,18 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from torch import Tensor
 
-from tools.book_drawings import inline_svg
+from book._extensions.drawings import inline_svg
 from tools.drawings.kit import Area, Drawing
 from transformer_ref.applications.g2p import Speller, load_g2p
 from transformer_ref.files import write_text
 
 WEIGHTS = "_static/speller/weights.js"
-# Besides the figure's own script, which tools/book_extension.py loads.
+# Besides the figure's own script, which book/_extensions/pages.py loads.
 SCRIPTS = ("pictures.js", "tour.js")
 HEAD = """\
 // The trained speller as book/assets/speller/model.js reads it: settings, tokens, the shape of each
 // tensor, and all numbers in that order as float16 in base64.
-// Made by tools/book_speller.py from the checkpoint of the package.
+// Made by book/_extensions/speller.py from the checkpoint of the package.
 """
 FAINTEST = 0.03  # a smaller weight is not drawn in the still picture
 
@@ -177,11 +177,9 @@ def write_weights(app: Sphinx, exception: Exception | None) -> None:
         write_text(path, weights_script(load()))
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Connect the functions above to Sphinx's events."""
     app.add_directive("speak-your-word", SpeakYourWord)
     # Before the figure's own script (priority 500): deferred scripts run in the order of the page.
     app.connect("html-page-context", load_scripts, priority=400)
     app.connect("build-finished", write_weights)
-    version = Path(__file__).stat().st_mtime_ns
-    return {"version": str(version), "parallel_read_safe": True, "parallel_write_safe": True}

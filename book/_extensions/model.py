@@ -23,8 +23,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from torch import Tensor, nn
 
-from tools.book_drawings import inline_svg
-from tools.book_ends import chapters_of
+from book._extensions.drawings import inline_svg
+from book._extensions.ends import chapters_of
 from tools.drawings.model_map import ATTENTION, CHAPTERS, PARTS, POSITIONS, model_map
 from tools.inputs import ROOT
 from transformer_ref.applications.g2p import Speller, load_g2p
@@ -410,8 +410,6 @@ class WholeModel(SphinxDirective):
         return [nodes.raw("", figure_html(data, list(self.content)), format="html")]
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Connect the functions above to Sphinx."""
     app.add_directive("whole-model", WholeModel)
-    version = Path(__file__).stat().st_mtime_ns
-    return {"version": str(version), "parallel_read_safe": True, "parallel_write_safe": True}
