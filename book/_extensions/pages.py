@@ -1,7 +1,7 @@
 """What every page gets: links into the repository, words for the search, only what it needs.
 
-Figures and MathJax are loaded where they are used, pictures must have alt text, and markup that
-confuses screen readers is corrected.
+MathJax is loaded where it is used, pictures must have alt text, and markup that confuses screen
+readers is corrected.
 """
 
 from __future__ import annotations
@@ -55,39 +55,15 @@ def require_alt_text(app: Sphinx, doctree: nodes.document, docname: str) -> None
             )
 
 
-def load_figures(
-    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
-) -> None:
-    """Load the script and the styles of a figure on the pages that hold it, and nowhere else.
-
-    Sphinx puts the files of html_js_files on every page, but those added here on this page only.
-    """
-    names = re.findall(r'<figure [^>]*data-figure="([a-z]+)"', context.get("body", ""))
-    if names:  # deferred scripts run in this order; without a priority it is 500
-        app.add_js_file("moving.js", loading_method="defer", priority=300)
-    for name in sorted(set(names)):
-        app.add_js_file(f"figures/{name}.js", loading_method="defer")
-        # After course.css (priority 800), on which it builds; from the head, so before first paint.
-        app.add_css_file(f"figures/{name}.css", priority=850)
-
-
 def clean_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Leave out scripts and addresses that would not work, and mend its lists and title.
+    """Leave out an address that would not work, and correct lists and a title.
 
-    Jupyter Book loads sphinx-thebe on every page, which declares a constant twice (a console error)
-    and names a CDN; the book has no live code.
     Without a base address, OpenGraph's page address would be wrong.
     docutils gives the items of a bibliography a role that ARIA has dropped, inside a list,
     and viewcode nests lists in lists; screen readers lose count of both.
     """
-    context["script_files"] = [
-        script for script in context["script_files"] if not is_thebe_script(script)
-    ]
-    context["css_files"] = [
-        style for style in context["css_files"] if "thebe" not in str(style.filename)
-    ]
     body = context.get("body", "").replace('role="doc-biblioentry"', 'role="listitem"')
     if pagename == "_modules/index":
         body = re.sub(r"(?<=</li>)\s*<ul>|</ul>(?=<li>|</ul>)", "", body)
@@ -104,8 +80,8 @@ def lighten_page(
 ) -> None:
     """Load MathJax only where there are formulas, and say how large each picture is.
 
-    Jupyter Book loads MathJax on every page. What a notebook drew has its size as a style alone,
-    which does not keep its place free while it is loaded.
+    Sphinx also loads MathJax where only a page further down in the contents has formulas. What a
+    notebook drew has its size only in a style, which keeps no place free while it is loaded.
     """
     body = context.get("body", "")
     if 'class="math' not in body:
@@ -123,19 +99,12 @@ def sized(image: re.Match[str]) -> str:
     return f'{image[1]}width="{round(float(image[2]))}" height="{round(float(image[3]))}"'
 
 
-def is_thebe_script(script: Any) -> bool:
-    """Say whether a script belongs to sphinx-thebe, by its name or by what it declares."""
-    body = script.attributes.get("body") or ""
-    return "thebe" in str(script.filename or "") or "THEBE_JS_URL" in body
-
-
 def setup(app: Sphinx) -> None:
     """Connect the functions above to Sphinx's events."""
     app.add_config_value("search_words", {}, "env", [dict])
     app.connect("config-inited", switch_repository_links)
     app.connect("doctree-resolved", require_alt_text)
     app.connect("doctree-resolved", lead_to_chapter)
-    app.connect("html-page-context", load_figures)
     # After the themes and OpenGraph (priority 500 and 501) have filled the page's context.
     app.connect("html-page-context", clean_page, priority=900)
     app.connect("html-page-context", lighten_page, priority=900)
