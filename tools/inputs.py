@@ -12,31 +12,27 @@ ROOT = Path(__file__).resolve().parent.parent
 # its experiments and its drawing code, or in the lock.
 EXECUTION_INPUTS = ("transformer_ref", "requirements.lock")
 
-# A change in one of these means that the site has to be built again.
-SITE_INPUTS = (
-    *EXECUTION_INPUTS,
-    "_config.yml",
-    "_toc.yml",
-    "book",
-    "exercises",
-    "solutions",
-    "tools/book_drawings.py",
-    "tools/book_ends.py",
-    "tools/book_execution.py",
-    "tools/book_extension.py",
-    "tools/book_misconceptions.py",
-    "tools/book_model.py",
-    "tools/book_questions.py",
-    "tools/book_speller.py",
-    "tools/book_tables.py",
-    "tools/book_terms.py",
-    "tools/build_book.py",
+# The extension that turns sources into pages, and what it imports from the tools.
+EXTENSION_INPUTS = (
+    "book/_extensions",
     "tools/course_zip.py",
     "tools/drawings/kit.py",
     "tools/drawings/model_map.py",
     "tools/drawings/palette.py",
     "tools/inputs.py",
     *(f"{path.relative_to(ROOT)}" for path in ROOT.glob("transformer_checks/**/misconceptions.md")),
+)
+
+# A change in one of these means that the site has to be built again.
+SITE_INPUTS = (
+    *EXECUTION_INPUTS,
+    *EXTENSION_INPUTS,
+    "_config.yml",
+    "_toc.yml",
+    "book",
+    "exercises",
+    "solutions",
+    "tools/build_book.py",
 )
 
 # Left behind by tools, or written for contributors: no page is made from them.

@@ -1,5 +1,5 @@
 // What the figures that the reader moves have in common: elements, numbers in words, controls, and when to draw.
-// tools/book_extension.py loads this file before the figures of a page. Nothing here knows of a figure.
+// book/_extensions/figures.py loads this file before the figures of a page. Nothing here knows of a figure.
 
 window.moving = (() => {
   // A minus sign, not a hyphen, and no "-0".

@@ -1,5 +1,5 @@
 // Quick questions that take an answer: the reader picks or types, is told what the mistake is, and may open the answer.
-// tools/book_questions.py writes what is right and what is wrong into a <template> in the dropdown of a question, and
+// book/_extensions/questions.py writes what is right and what is wrong into a <template> in the dropdown of a question, and
 // loads this file where there is one. Nothing is sent or stored.
 
 (() => {

@@ -1,5 +1,5 @@
 // What a term of the glossary means, beside a link to it: when it is pointed at or has the focus; Escape closes it.
-// tools/book_terms.py puts the first sentences of the definitions into the page. A finger follows the link, as ever.
+// book/_extensions/terms.py puts the first sentences of the definitions into the page. A finger follows the link, as ever.
 
 (() => {
   const PAUSE = 300; // milliseconds: who only passes by sees nothing, and the way into the box is long enough

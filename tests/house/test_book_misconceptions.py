@@ -9,12 +9,12 @@ from bs4 import BeautifulSoup
 from sphinx.testing.util import SphinxTestApp
 from sphinx.util.docutils import docutils_namespace
 
-from tools.book_misconceptions import literally
+from book._extensions.misconceptions import literally
 from transformer_checks.registry import all_tasks
 
 PAGE = Path(__file__).resolve().parents[2] / "book" / "misconceptions.md"
 SETTINGS = """\
-extensions = ["myst_parser", "sphinx_design", "tools.book_misconceptions"]
+extensions = ["myst_parser", "sphinx_design", "book._extensions.misconceptions"]
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath", "substitution"]
 html_theme = "basic"
 """

@@ -19,7 +19,7 @@ MODEL, APPLICATIONS, EXPERIMENTS = (
     "transformer_ref.experiments",
 )
 CHECKS = "transformer_checks"
-BENCHMARKS, TOOLS, TESTS = "benchmarks", "tools", "tests"
+BENCHMARKS, TOOLS, BOOK, TESTS = "benchmarks", "tools", "book", "tests"
 # What each room of the house may import of the others, besides itself.
 MAY_IMPORT = {
     MODEL: set(),
@@ -28,6 +28,7 @@ MAY_IMPORT = {
     EXPERIMENTS: {MODEL, APPLICATIONS},  # else a hint would let every chapter run again
     BENCHMARKS: {MODEL, APPLICATIONS, CHECKS, EXPERIMENTS},
     TOOLS: {MODEL, APPLICATIONS, CHECKS, EXPERIMENTS},
+    BOOK: {MODEL, APPLICATIONS, EXPERIMENTS, TOOLS},
 }
 # Files of the package that only offer, under a short name, what stands in the applications.
 OFFERS = {f"transformer_ref/{name}.py" for name in ("__init__", "__main__", "g2p")}

@@ -15,7 +15,8 @@ from docutils.utils import new_document
 from jupyter_cache import get_cache
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from tools import book_execution, book_extension, build_book, course_zip, inputs
+from book._extensions import api, execution, pages
+from tools import build_book, course_zip, inputs
 from tools.notebooks import find
 
 
@@ -221,9 +222,9 @@ def test_a_kernel_that_does_not_start_is_started_again(monkeypatch: pytest.Monke
         return outcomes[len(runs) - 1]
 
     executor = SimpleNamespace(run_and_cache=run_and_cache)
-    monkeypatch.setattr(book_execution, "load_executor", lambda *_: executor)
-    monkeypatch.setattr(book_execution, "get_cache", lambda _: None)
-    book_execution.execute("cache", 60, "book/works.ipynb")
+    monkeypatch.setattr(execution, "load_executor", lambda *_: executor)
+    monkeypatch.setattr(execution, "get_cache", lambda _: None)
+    execution.execute("cache", 60, "book/works.ipynb")
     assert runs == [{"filter_uris": ["book/works.ipynb"], "timeout": 60}] * 2
 
 
@@ -243,7 +244,7 @@ def test_chapters_are_executed_ahead_and_kept(tmp_path: Path) -> None:
     settings = SimpleNamespace(nb_execution_cache_path=str(tmp_path), nb_execution_timeout=60)
     app: Any = SimpleNamespace(config=settings)
     env: Any = SimpleNamespace(doc2path=lambda name: f"{tmp_path}/{name}.ipynb")
-    book_execution.execute_ahead(app, env, list(sources))
+    execution.execute_ahead(app, env, list(sources))
     kept = {
         Path(record.uri).relative_to(tmp_path).as_posix(): record
         for record in get_cache(str(tmp_path)).list_cache_records()
@@ -254,7 +255,7 @@ def test_chapters_are_executed_ahead_and_kept(tmp_path: Path) -> None:
         _, merged = get_cache(str(tmp_path)).merge_match_into_notebook(page)
         assert merged.cells[0].outputs[0].text == printed
 
-    book_execution.execute_ahead(app, env, ["book/works"])
+    execution.execute_ahead(app, env, ["book/works"])
     again = {record.pk: record.created for record in get_cache(str(tmp_path)).list_cache_records()}
     assert again == {record.pk: record.created for record in kept.values()}
 
@@ -264,7 +265,8 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Collect what the extension warns of; in a build each of these is an error."""
     seen: list[str] = []
     logger = SimpleNamespace(warning=lambda text, *values, **_: seen.append(text % values))
-    monkeypatch.setattr(book_extension, "LOGGER", logger)
+    for module in (api, pages):
+        monkeypatch.setattr(module, "LOGGER", logger)
     return seen
 
 
@@ -272,14 +274,14 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_figure_without_words_is_refused(warnings: list[str], alt: str) -> None:
     page = new_document("page")
     page += nodes.image(uri="a1b2.png", alt=alt)
-    book_extension.require_alt_text(None, page, "book/page")
+    pages.require_alt_text(None, page, "book/page")
     assert len(warnings) == 1
 
 
 def test_a_figure_with_words_is_accepted(warnings: list[str]) -> None:
     page = new_document("page")
     page += nodes.image(uri="a1b2.png", alt="The weights lie on the diagonal.")
-    book_extension.require_alt_text(None, page, "book/page")
+    pages.require_alt_text(None, page, "book/page")
     assert warnings == []
 
 
@@ -290,7 +292,7 @@ def test_a_module_without_an_api_page_is_named(warnings: list[str]) -> None:
         if name != "masks"
     }
     env: Any = SimpleNamespace(domaindata={"py": {"objects": all_but_masks}})
-    book_extension.require_api_pages(None, env)
+    api.require_api_pages(None, env)
     assert len(warnings) == 1
     assert "transformer_ref.masks has no API page" in warnings[0]
 
@@ -313,7 +315,7 @@ def public_modules() -> list[str]:
 def test_one_address_switches_all_links_into_the_repository(repository: str, colab: bool) -> None:
     options: dict[str, Any] = {"repository_url": repository}
     config: Any = SimpleNamespace(html_theme_options=options, html_baseurl="")
-    book_extension.switch_repository_links(None, config)
+    pages.switch_repository_links(None, config)
     for button in ("use_repository_button", "use_edit_page_button", "use_issues_button"):
         assert options[button] is bool(repository)
     assert bool(options["launch_buttons"]) is colab
@@ -333,6 +335,6 @@ def test_a_line_that_came_in_two_pieces_is_one_line() -> None:
 
     picture = new_output("display_data")
     outputs = [piece("one "), piece("aside\n", "stderr"), picture, piece("line\n\nafter\n")]
-    found = book_extension.join_streams(outputs)
+    found = execution.join_streams(outputs)
     assert [output.get("text") for output in found] == ["one line\n\nafter\n", "aside\n", None]
     assert outputs[0].text == "one "

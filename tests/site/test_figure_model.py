@@ -17,8 +17,8 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from book._extensions.model import PART_TEXTS, TAKEN, WORDS
 from tests.site.conftest import open_page, run_axe, stop_clock
-from tools.book_model import PART_TEXTS, TAKEN, WORDS
 from tools.drawings.model_map import CHAPTERS, PARTS
 from tools.inputs import ROOT
 from transformer_ref.applications.g2p import Speller, load_g2p

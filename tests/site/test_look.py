@@ -17,8 +17,8 @@ from bs4 import BeautifulSoup, Tag
 from playwright.sync_api import Browser, Page, expect
 from sphinx.testing.util import SphinxTestApp
 
+from book._extensions import drawings, pages
 from tests.site.conftest import open_page
-from tools import book_drawings, book_extension
 from tools.build_book import ROOT
 
 SETTINGS = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"]
@@ -107,7 +107,7 @@ def build(folder: Path) -> tuple[Path, str]:
     wanted = ("mathjax_path", "mathjax3_config", "numfig", "html_js_files")
     settings: dict[str, Any] = {name: SETTINGS[name] for name in wanted}
     settings |= {
-        "extensions": ["myst_parser", "tools.book_drawings"],
+        "extensions": ["myst_parser", "book._extensions.drawings"],
         "myst_enable_extensions": ["colon_fence", "dollarmath"],
         "html_theme": "sphinx_book_theme",
         "html_theme_options": {"use_download_button": False},
@@ -117,7 +117,7 @@ def build(folder: Path) -> tuple[Path, str]:
     }
     app = SphinxTestApp("html", srcdir=folder, confoverrides=settings)
     try:
-        app.connect("doctree-resolved", book_extension.require_alt_text)
+        app.connect("doctree-resolved", pages.require_alt_text)
         app.build()
         return Path(app.outdir), app.warning.getvalue()
     finally:
@@ -213,11 +213,11 @@ def test_what_is_missing_is_a_warning(tmp_path: Path, markdown: str, complaint: 
 
 
 def test_text_is_never_made_smaller_than_can_be_read() -> None:
-    small = book_drawings.inline_svg(SAMPLE.format(name="one", width=500), "Words.")
+    small = drawings.inline_svg(SAMPLE.format(name="one", width=500), "Words.")
     # At this width the text of 12.5 px has become 11 px.
     assert 'style="min-width: 440px"' in small
     tiny = SAMPLE.format(name="one", width=500).replace("12.5", "9")
-    assert 'style="min-width: 500px"' in book_drawings.inline_svg(tiny, "Words.")
+    assert 'style="min-width: 500px"' in drawings.inline_svg(tiny, "Words.")
 
 
 # ---- in Chromium --------------------------------------------------------------------------------

@@ -26,14 +26,16 @@ SLIDERS = ("Position pos", "Offset k", "Pair i, from fast to slow", "Dimension D
 PICTURES = (".moving-clock", ".moving-waves", ".moving-strips", ".moving-words")
 
 
-def test_a_script_is_loaded_where_its_figure_stands_and_nowhere_else(site: Path) -> None:
+def test_a_figure_is_loaded_where_it_appears_and_nowhere_else(site: Path) -> None:
     for path in site.rglob("*.html"):
         if "_static" in path.relative_to(site).parts:
             continue
         page = path.read_text(encoding="utf-8")
         figures = re.findall(r'<figure [^>]*data-figure="([a-z]+)"', page)
+        head = page.partition("</head>")[0]
+        styles = re.findall(r'<link rel="stylesheet"[^>]* href="[^"]*/figures/([a-z]+)\.css', head)
         scripts = re.findall(r"<script[^>]* src=\"[^\"]*_static/figures/([a-z]+)\.js", page)
-        assert sorted(scripts) == sorted(set(figures)), path
+        assert sorted(scripts) == sorted(styles) == sorted(set(figures)), path
     assert 'data-figure="positions"' in (site / PAGE).read_text(encoding="utf-8")
     assert 'data-figure="decoding"' in (site / SEARCH_PAGE).read_text(encoding="utf-8")
 

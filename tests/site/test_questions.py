@@ -16,8 +16,8 @@ import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 from torch.nn import functional as F
 
+from book._extensions.questions import Option, faults, read_options
 from tests.site.conftest import open_page
-from tools.book_questions import Option, faults, read_options
 from tools.build_book import ROOT
 from transformer_ref.applications.g2p import Speller
 from transformer_ref.attention import scaled_dot_product_attention

@@ -11,9 +11,9 @@ import yaml
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, expect
 
+from book._extensions import ends, tables, terms
 from tests.site.conftest import open_page
 from tests.site.test_html import PAGES, of_class, parse
-from tools import book_ends, book_tables, book_terms
 from tools.build_book import ROOT, SITE
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -29,7 +29,7 @@ def prepared(cells: list[str], heads: list[str]) -> str:
         f'<table class="table"><thead><tr>{head}</tr></thead><tbody><tr>{row}</tr></tbody></table>'
     )
     context = {"body": f"{HOLDER}{table}</div>"}
-    book_tables.stack_tables(None, "page", "page.html", context, None)  # type: ignore[arg-type]
+    tables.stack_tables(None, "page", "page.html", context, None)  # type: ignore[arg-type]
     return context["body"]
 
 
@@ -67,7 +67,7 @@ def test_every_cell_of_a_card_says_its_column(name: str) -> None:
     tables = page.select("table.stacked")
     assert tables
     for table in tables:
-        heads = [book_tables.label_of(head) for head in table.select("thead th")]
+        heads = [tables.label_of(head) for head in table.select("thead th")]
         for row in table.select("tbody tr"):
             assert [cell["data-label"] for cell in row.select("td")] == heads
 
@@ -135,8 +135,8 @@ def test_a_chapter_ends_with_its_exercise_and_the_next_chapter(name: str) -> Non
 
 
 def test_the_last_chapter_keeps_the_links_of_the_theme() -> None:
-    assert book_ends.ends_of(ROOT, NAMES[-1]) == {}
-    assert book_ends.ends_of(ROOT, "book/glossary") == {}
+    assert ends.ends_of(ROOT, NAMES[-1]) == {}
+    assert ends.ends_of(ROOT, "book/glossary") == {}
 
 
 @pytest.mark.usefixtures("site")
@@ -227,5 +227,5 @@ def test_the_box_of_a_term_stays_on_the_page(browser: Browser, address: str, wid
 def test_nothing_is_known_of_a_page_without_terms() -> None:
     context: dict[str, Any] = {"body": "<p>No link.</p>"}
 
-    book_terms.add_terms(None, "page", "page.html", context, None)  # type: ignore[arg-type]
+    terms.add_terms(None, "page", "page.html", context, None)  # type: ignore[arg-type]
     assert context == {"body": "<p>No link.</p>"}

@@ -21,8 +21,8 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
+from book._extensions.speller import WEIGHTS, spoken_steps, weights_script
 from tests.site.conftest import SETTLE, open_page, run_axe, stop_clock
-from tools.book_speller import WEIGHTS, spoken_steps, weights_script
 from transformer_ref.applications.g2p import Speller, load_g2p
 from transformer_ref.data import PHONEMES, load_cmudict
 from transformer_ref.decoding import beam_search

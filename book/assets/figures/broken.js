@@ -1,7 +1,7 @@
 // The figure in book/training.ipynb that lets the reader guess: the curve of a run with a mistake, what else is
 // known of it, and a button for each mistake. A wrong guess shows what that mistake's curve looks like.
 // Plain SVG and native controls, as in positions.js; the page holds the stored runs.
-// tools/book_extension.py loads this file on pages that hold <figure data-figure="broken">.
+// book/_extensions/figures.py loads this file on pages that hold <figure data-figure="broken">.
 
 (() => {
   const { number, percent, make, draw, clear } = window.moving;

@@ -1,7 +1,7 @@
 // The figure in book/closer/decoding.ipynb that shows what a cache saves: greedy decoding of a word twice, side by side,
 // with all that one head of the decoder's self-attention computes in each step. Plain SVG, as in positions.js.
 // The page holds the tokens, and what the package has been counted to compute in each step.
-// tools/book_extension.py loads this file on pages that hold <figure data-figure="cache">.
+// book/_extensions/figures.py loads this file on pages that hold <figure data-figure="cache">.
 
 (() => {
   const { make, draw, clear } = window.moving;

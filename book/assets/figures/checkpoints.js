@@ -1,7 +1,7 @@
 // The figure in book/training.ipynb that looks at a training run: thirty checkpoints on a slider, and at each one the
 // loss, the word that the model says by itself, and where it looks when it reads the true sounds.
 // Plain SVG and native controls, as in positions.js; the page holds the stored run.
-// tools/book_extension.py loads this file on pages that hold <figure data-figure="checkpoints">.
+// book/_extensions/figures.py loads this file on pages that hold <figure data-figure="checkpoints">.
 
 (() => {
   const { number, percent, make, draw, clear } = window.moving;

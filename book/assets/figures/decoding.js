@@ -1,7 +1,7 @@
 // The figure in book/closer/decoding.ipynb that the reader steps through: a beam search for the sounds of a word,
 // and where the model looks in the word at each step. Plain SVG and native controls, as in positions.js.
 // The search is done here, on what the page has asked the model; the page holds that.
-// tools/book_extension.py loads this file on pages that hold <figure data-figure="decoding">.
+// book/_extensions/figures.py loads this file on pages that hold <figure data-figure="decoding">.
 
 (() => {
   const { number, percent, make, draw, clear, makeSlider, makeSelect, makeSteps, makeWords, onNewWidth, dataFor, start } = window.moving;

@@ -1,7 +1,7 @@
 // The figures in book/masking.ipynb that the reader moves: what two masks hide of a decoder's scores and what goes
 // wrong without them, and a mask to build by hand. Tables and native controls, so that a keyboard and a screen
 // reader get what the eye gets. The scores and the masks are the package's: the page holds them.
-// tools/book_extension.py loads this file on pages that hold <figure data-figure="masking">.
+// book/_extensions/figures.py loads this file on pages that hold <figure data-figure="masking">.
 
 (() => {
   const { number, percent, softmax, make, makeSelect, makeButtons, makeWords, dataFor, start } = window.moving;

@@ -1,7 +1,7 @@
 // The figure in book/tokenizers.ipynb that the reader steps through: byte pairs are learned from a text of the reader's
 // own, one merge after another. Plain elements and native controls, as in positions.js.
 // The rule is that of the page and of learn_merges in transformer_ref/tokenizers.py; a test compares the merges.
-// tools/book_extension.py loads this file on pages that hold <figure data-figure="merges">.
+// book/_extensions/figures.py loads this file on pages that hold <figure data-figure="merges">.
 
 (() => {
   const { make, makeSlider, makeSelect, makeSteps, makeWords, start } = window.moving;

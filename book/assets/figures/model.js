@@ -1,6 +1,6 @@
 // The figure in book/model.md: the whole model, through which the reader sends a word, whose norms move, and of which
-// parts are taken away. Shapes, error rates and chapters come with the page, from tools/book_model.py.
-// tools/book_extension.py loads this file on pages that hold <figure data-figure="model">.
+// parts are taken away. Shapes, error rates and chapters come with the page, from book/_extensions/model.py.
+// book/_extensions/figures.py loads this file on pages that hold <figure data-figure="model">.
 
 (() => {
   const { make, draw, clear, makeSelect, makeButtons, makePlayer, makeWords, onNewWidth, dataFor, start } = window.moving;

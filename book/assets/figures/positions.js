@@ -1,7 +1,7 @@
 // The figure in book/positions.ipynb that the reader moves: one hand of the sinusoidal encoding at two positions,
 // the waves that it draws, and the two encodings whole. Plain SVG and native controls, so that it works without
 // a kernel and a network, by keyboard and on a phone.
-// tools/book_extension.py loads this file on pages that hold <figure data-figure="positions">.
+// book/_extensions/figures.py loads this file on pages that hold <figure data-figure="positions">.
 
 (() => {
   const { number, dot, make, draw, makeSlider, makeWords, start } = window.moving;

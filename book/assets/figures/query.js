@@ -1,7 +1,7 @@
 // The figures in book/attention.ipynb in which the reader moves a query: in the plane, among the keys of three words
 // (data-part="plane"), and a random one among random keys, in more and more dimensions (data-part="root").
 // Plain SVG and native controls, as in positions.js. Keys, values and random products come from the page.
-// tools/book_extension.py loads this file on pages that hold <figure data-figure="query">.
+// book/_extensions/figures.py loads this file on pages that hold <figure data-figure="query">.
 
 (() => {
   const { number, dot, softmax, make, draw, clear, makeSlider, makeButtons, makeWords, onNewWidth, dataFor, start } =

@@ -1,7 +1,7 @@
 // The figure in book/gpt.ipynb that the reader moves: what temperature, top-k and top-p make of the model's guess,
 // and what comes out when tokens are drawn from it. Plain SVG and native controls, as in positions.js.
 // The page holds the logits, and this file does what transformer_ref.decoding does with them.
-// tools/book_extension.py loads this file on pages that hold <figure data-figure="sampling">.
+// book/_extensions/figures.py loads this file on pages that hold <figure data-figure="sampling">.
 
 (() => {
   const { number, percent, softmax, make, draw, clear } = window.moving;

@@ -2,7 +2,7 @@
 // Here are its state and its controls; pictures.js draws, tour.js has the guided tour, and model.js computes.
 // model.js and weights.js are added to the page when they are first needed. They are classic scripts, because a page
 // that was opened as a file may neither fetch nor import anything.
-// tools/book_extension.py loads this file on pages that hold <figure data-figure="speak">.
+// book/_extensions/figures.py loads this file on pages that hold <figure data-figure="speak">.
 
 (() => {
   const { pictures } = window.speller;

@@ -1,7 +1,7 @@
 // The figure in book/blocks.ipynb that follows the letters of a word through the layers of an encoder, with the
 // residual sums and without them: each letter is a dot in a plane. Plain SVG and native controls, as in positions.js.
 // The page holds the places and the cosines, which transformer_ref.experiments.blocks has computed.
-// tools/book_extension.py loads this file on pages that hold <figure data-figure="stream">.
+// book/_extensions/figures.py loads this file on pages that hold <figure data-figure="stream">.
 
 (() => {
   const { number, make, draw, clear } = window.moving;

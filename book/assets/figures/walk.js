@@ -2,7 +2,7 @@
 // matrix by matrix: a cell that is chosen lights the row and the column that made it, and says its sum term by term.
 // In the closer look a choice makes one of three mistakes. Tables and native controls; the steps are computed here,
 // from what the page has taken from the package.
-// tools/book_extension.py loads this file on pages that hold <figure data-figure="walk">.
+// book/_extensions/figures.py loads this file on pages that hold <figure data-figure="walk">.
 
 (() => {
   const { number, dot, softmax, make, makeSelect, makeButtons, makeWords, onNewWidth, dataFor, start } = window.moving;

@@ -22,18 +22,19 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from torch import Tensor
 
-from tools.book_drawings import inline_svg
+from book._extensions.drawings import inline_svg
+from book._extensions.figures import moving_figure
 from tools.drawings.kit import Area, Drawing
 from transformer_ref.applications.g2p import Speller, load_g2p
 from transformer_ref.files import write_text
 
 WEIGHTS = "_static/speller/weights.js"
-# Besides the figure's own script, which tools/book_extension.py loads.
+# Besides the figure's own script, which figures.py loads.
 SCRIPTS = ("pictures.js", "tour.js")
 HEAD = """\
 // The trained speller as book/assets/speller/model.js reads it: settings, tokens, the shape of each
 // tensor, and all numbers in that order as float16 in base64.
-// Made by tools/book_speller.py from the checkpoint of the package.
+// Made by book/_extensions/speller.py from the checkpoint of the package.
 """
 FAINTEST = 0.03  # a smaller weight is not drawn in the still picture
 
@@ -96,14 +97,6 @@ def spoken_steps(speller: Speller, word: str) -> list[dict[str, Any]]:
     ]
 
 
-def example(speller: Speller, word: str) -> str:
-    """Return one word's steps as the page's script reads them: JSON, rounded to 4 digits."""
-    exact = json.dumps(spoken_steps(speller, word))
-    steps = json.loads(exact, parse_float=lambda number: round(float(number), 4))
-    content = {"word": word, "phonemes": speller.phonemes.tokens, "steps": steps}
-    return json.dumps(content, separators=(",", ":"))
-
-
 def still(word: str, tokens: list[str], weights: list[list[float]]) -> Drawing:
     """Draw letters below, phonemes above, and curves as wide as the weights between them."""
     drawing = Drawing()
@@ -122,8 +115,8 @@ def still(word: str, tokens: list[str], weights: list[list[float]]) -> Drawing:
     return drawing
 
 
-def still_html(speller: Speller, word: str) -> str:
-    """Return what stands in the figure without JavaScript: the picture and its summary."""
+def still_picture(speller: Speller, word: str) -> tuple[str, str]:
+    """Return what the figure shows without JavaScript: the picture as SVG, and its summary."""
     tokens, layers = speller.attention(word)
     weights = torch.stack(layers).mean(dim=(0, 1))[:-1]  # over layers and heads; not of the end
     tokens = tokens[:-1]
@@ -131,14 +124,10 @@ def still_html(speller: Speller, word: str) -> str:
     looks = ", ".join(
         f"at {letter} for {token}" for token, letter in zip(tokens, most, strict=True)
     )
-    said = f"The model says {' '.join(tokens)} for {word}. It looks mostly {looks}."
     ends = f"the phonemes {' '.join(tokens)} to the letters of {word}"
     alt = f"Curves from {ends}, as wide as the attention weights."
-    svg = inline_svg(still(word, tokens, weights.tolist()).svg(), alt)
-    return (
-        f'<div class="moving-fallback"><div class="drawing-box">{svg}</div>\n'
-        f"<p>{said} With JavaScript, you type a word of your own here.</p></div>"
-    )
+    summary = f"The model says {' '.join(tokens)} for {word}. It looks mostly {looks}."
+    return inline_svg(still(word, tokens, weights.tolist()).svg(), alt), summary
 
 
 class SpeakYourWord(SphinxDirective):
@@ -149,15 +138,15 @@ class SpeakYourWord(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the figure; its content is the caption."""
-        self.env.note_dependency(__file__)  # the page is read again when this file has changed
         speller, word = load(), self.arguments[0]
-        html = (
-            f'<figure class="moving-figure" data-figure="speak">\n'
-            f"<figcaption>{' '.join(self.content)}</figcaption>\n{still_html(speller, word)}\n"
-            f'<script type="application/json" class="moving-data" data-for="speak">'
-            f"{example(speller, word)}</script>\n</figure>"
-        )
-        return [nodes.raw("", html, format="html")]
+        picture, summary = still_picture(speller, word)
+        note = f"{summary} With JavaScript, you type a word of your own here."
+        data = {
+            "word": word,
+            "phonemes": speller.phonemes.tokens,
+            "steps": spoken_steps(speller, word),
+        }
+        return [moving_figure("speak", list(self.content), picture, note, data)]
 
 
 def load_scripts(
@@ -177,11 +166,9 @@ def write_weights(app: Sphinx, exception: Exception | None) -> None:
         write_text(path, weights_script(load()))
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Connect the functions above to Sphinx's events."""
     app.add_directive("speak-your-word", SpeakYourWord)
     # Before the figure's own script (priority 500): deferred scripts run in the order of the page.
     app.connect("html-page-context", load_scripts, priority=400)
     app.connect("build-finished", write_weights)
-    version = Path(__file__).stat().st_mtime_ns
-    return {"version": str(version), "parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,7 +10,6 @@ Below a chapter's map stands a link to the page of the whole model, which lights
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 from docutils import nodes
@@ -89,9 +88,7 @@ def inline_svg(text: str, alt: str, layout: str = "") -> str:
     return ElementTree.tostring(root, encoding="unicode", method="html").strip()
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Connect the functions above to Sphinx's events."""
     # After the extension of the book (priority 500) has looked at the images' alt text.
     app.connect("doctree-resolved", inline_drawings, priority=600)
-    version = Path(__file__).stat().st_mtime_ns
-    return {"version": str(version), "parallel_read_safe": True, "parallel_write_safe": True}

@@ -9,8 +9,6 @@ Each task is a dropdown with the titles and hints that its students read, withou
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Any
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -55,8 +53,6 @@ class MisconceptionsDirective(SphinxDirective):
         return [found]
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Add the directive to Sphinx."""
     app.add_directive("misconceptions", MisconceptionsDirective)
-    version = Path(__file__).stat().st_mtime_ns
-    return {"version": str(version), "parallel_read_safe": True, "parallel_write_safe": True}

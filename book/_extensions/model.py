@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -23,8 +22,9 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from torch import Tensor, nn
 
-from tools.book_drawings import inline_svg
-from tools.book_ends import chapters_of
+from book._extensions.drawings import inline_svg
+from book._extensions.ends import chapters_of
+from book._extensions.figures import moving_figure
 from tools.drawings.model_map import ATTENTION, CHAPTERS, PARTS, POSITIONS, model_map
 from tools.inputs import ROOT
 from transformer_ref.applications.g2p import Speller, load_g2p
@@ -32,7 +32,7 @@ from transformer_ref.attention import record_attention
 from transformer_ref.experiments.capstone.ablations import SEEDS
 from transformer_ref.experiments.capstone.comparison import rates, runs_by_name, spread
 from transformer_ref.experiments.capstone.systems import RECIPE, SMALL
-from transformer_ref.experiments.results import ASSETS, load_results
+from transformer_ref.experiments.results import load_results
 
 WORDS = ("knight", "cheese", "phone", "tough")  # of letters and phonemes that fit a phone
 LEARNED = 20.0  # percent: whoever errs less has learned the task, and scatters as the others do
@@ -369,31 +369,14 @@ def figure_data(speller: Speller) -> dict[str, Any]:
     }
 
 
-def still_html() -> str:
-    """Return what stands in the figure without JavaScript: the map of the kit, and its summary."""
+def still_svg() -> str:
+    """Return what the figure shows without JavaScript: the map of the kit, in both layouts."""
     alt = (
         "The model: letters pass an embedding, positions and the encoder, phonemes an embedding, "
         "positions and the decoder, a linear layer and a softmax."
     )
     layouts = {"wide": model_map(()), "narrow": model_map((), narrow=True)}
-    drawn = "".join(inline_svg(one.svg(), alt, layout) for layout, one in layouts.items())
-    return (
-        f'<div class="moving-fallback"><div class="drawing-box">{drawn}</div>\n'
-        "<p>With JavaScript, you send a word through the model here, and take parts of it away."
-        "</p></div>"
-    )
-
-
-def figure_html(data: dict[str, Any], caption: Sequence[str]) -> str:
-    """Return the figure; each chapter's own map leads to the place that names this chapter."""
-    places = "".join(f'<span id="from-{slug}"></span>' for slug in data["chapters"])
-    return (
-        f'{places}<figure class="moving-figure" data-figure="model">\n'
-        f"<figcaption>{' '.join(caption)}</figcaption>\n{still_html()}\n"
-        f'<script type="application/json" class="moving-data" data-for="model">'
-        f"{json.dumps(data, separators=(',', ':')).replace('<', chr(92) + 'u003c')}</script>\n"
-        "</figure>"
-    )
+    return "".join(inline_svg(one.svg(), alt, layout) for layout, one in layouts.items())
 
 
 class WholeModel(SphinxDirective):
@@ -402,16 +385,14 @@ class WholeModel(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Return the figure."""
-        # The page is read again when one of these has changed.
-        for path in (__file__, *(ASSETS / name / "results.json" for name in ("capstone", "gpt"))):
-            self.env.note_dependency(str(path))
+        """Return the figure; each chapter's own map leads to the place that names this chapter."""
         data = figure_data(load_g2p(torch.device("cpu")))
-        return [nodes.raw("", figure_html(data, list(self.content)), format="html")]
+        places = "".join(f'<span id="from-{slug}"></span>' for slug in data["chapters"])
+        note = "With JavaScript, you send a word through the model here, and take parts of it away."
+        figure = moving_figure("model", list(self.content), still_svg(), note, data)
+        return [nodes.raw("", places, format="html"), figure]
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Connect the functions above to Sphinx."""
     app.add_directive("whole-model", WholeModel)
-    version = Path(__file__).stat().st_mtime_ns
-    return {"version": str(version), "parallel_read_safe": True, "parallel_write_safe": True}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any, cast
 
 from docutils import nodes
@@ -75,8 +74,6 @@ def add_terms(
     app.add_js_file("terms.js", loading_method="defer")
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Connect to Sphinx."""
     app.connect("html-page-context", add_terms)
-    version = Path(__file__).stat().st_mtime_ns
-    return {"version": str(version), "parallel_read_safe": True, "parallel_write_safe": True}

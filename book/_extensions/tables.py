@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
@@ -84,8 +83,6 @@ def stack_tables(
     context["body"] = TABLE.sub(stacked, context.get("body", ""))
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Connect to Sphinx."""
     app.connect("html-page-context", stack_tables)
-    version = Path(__file__).stat().st_mtime_ns
-    return {"version": str(version), "parallel_read_safe": True, "parallel_write_safe": True}

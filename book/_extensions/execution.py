@@ -1,4 +1,4 @@
-"""A part of the book's Sphinx extension: it executes chapters that changed on all cores.
+"""Execute the chapters that changed, on all cores, into a cache that belongs to the package.
 
 Sphinx reads one page after the other, and myst-nb executes a chapter when it is read.
 Here jupyter-cache executes the chapters before that, several at a time, into the cache where
@@ -13,15 +13,30 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from jupyter_cache import get_cache
 from jupyter_cache.executors.base import load_executor
+from myst_nb.core import render
+from nbformat import NotebookNode
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
+
+from tools.inputs import execution_cache
 
 # More kernels than this take more memory than they save time. The library's own parallel executor
 # starts one for each core.
 AT_ONCE = min(4, os.cpu_count() or 1)
+
+
+def name_execution_cache(app: Sphinx, config: Config) -> None:
+    """Say where the outputs of executed chapters are.
+
+    Another package is another folder, which also makes Sphinx read all pages again, because it is
+    part of the settings.
+    """
+    config.nb_execution_cache_path = str(execution_cache(app.outdir.parent))
 
 
 def execute_ahead(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str]) -> None:
@@ -47,3 +62,31 @@ def execute(folder: str, timeout: int, chapter: str) -> None:
     run = partial(executor.run_and_cache, filter_uris=[chapter], timeout=timeout)
     if run().errored:  # not by the chapter: kernels that start at once may be given one port
         run()
+
+
+def join_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Join what a cell printed, as it came; the pieces are those of the kernel's clock.
+
+    myst-nb merges them too (nb_merge_streams), but ends each piece with a new line, so that the
+    lines of a page would depend on when the kernel sent them.
+    """
+    joined: list[NotebookNode] = []
+    streams: dict[str, NotebookNode] = {}
+    for output in outputs:
+        name = output.get("name") if output["output_type"] == "stream" else None
+        if name in streams:
+            streams[name]["text"] += output["text"]
+            continue
+        if name is not None:
+            streams[name] = output = NotebookNode(output)
+        joined.append(output)
+    return joined
+
+
+def setup(app: Sphinx) -> None:
+    """Connect to Sphinx, and join streams in myst-nb, which has no option for that."""
+    myst_nb: Any = render
+    merge = myst_nb.coalesce_streams
+    myst_nb.coalesce_streams = lambda outputs: merge(join_streams(outputs))
+    app.connect("config-inited", name_execution_cache)
+    app.connect("env-before-read-docs", execute_ahead)

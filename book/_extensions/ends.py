@@ -88,8 +88,6 @@ def crosses(page: str, link: str) -> bool:
     return page.startswith("solutions/") != target.startswith("solutions/")
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Connect to Sphinx, after the themes have filled the page's context."""
     app.connect("html-page-context", end_page, priority=900)
-    version = Path(__file__).stat().st_mtime_ns
-    return {"version": str(version), "parallel_read_safe": True, "parallel_write_safe": True}

@@ -21,7 +21,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -161,11 +160,9 @@ def load_script(
         app.add_js_file("questions.js", loading_method="defer", priority=300)
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> None:
     """Add the directive and its nodes to Sphinx."""
     app.add_node(QuickAnswer, html=(open_answer, close_answer))
     app.add_node(QuickOption, html=(open_option, close_option))
     app.add_directive("answer", AnswerDirective)
     app.connect("html-page-context", load_script)
-    version = Path(__file__).stat().st_mtime_ns
-    return {"version": str(version), "parallel_read_safe": True, "parallel_write_safe": True}
