@@ -45,19 +45,11 @@ def words(text: str) -> dict[str, str]:
     return {line[:12].strip(): line[12:22].strip() for line in lines if line.endswith(" s")}
 
 
-def test_every_stage_runs_after_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run_tests.main([], {}) == 1
-    shown = words(capfd.readouterr().out)
-    assert shown == {"good": "passed", "bad": "FAILED", "browser": "left out", "all": ""}
-
-
-def test_every_command_of_a_stage_runs_after_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run_tests.main(["bad"], {}) == 1
-    assert "fine" in capfd.readouterr().out
-
-
-def test_all_passed_is_zero() -> None:
-    assert run_tests.main(["good"], {}) == 0
+def test_every_stage_and_command_runs_after_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
+    stages = [Stage("bad", (FAILS, PASSES)), Stage("good", (PASSES,))]
+    outcomes = run_tests.run_all(stages, {})
+    assert [outcome.word for outcome in outcomes] == ["FAILED", "passed"]
+    assert capfd.readouterr().out.count("fine\n") == 2
 
 
 @pytest.mark.parametrize("arguments", [[], ["--all"]])
@@ -195,19 +187,13 @@ def test_in_ci_a_browser_that_cannot_be_had_fails_at_once(
 
 
 @pytest.mark.parametrize("environ", [{}, {"CI": "true"}], ids=["here", "ci"])
-def test_a_browser_left_out_on_purpose_is_not_looked_for(
-    environ: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+def test_a_browser_that_no_stage_needs_is_not_looked_for(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(chromium, "find", lambda: pytest.fail("must not look"))
+    assert run_tests.main(["good"], environ) == 0
     assert run_tests.main(["good", "browser"], {**environ, "SKIP_BROWSER": "1"}) == 0
-    assert words(capfd.readouterr().out)["browser"] == "left out"
-
-
-def test_stages_without_a_browser_do_not_look_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chromium, "find", lambda: pytest.fail("must not look"))
-    assert run_tests.main(["good"], {}) == 0
+    assert words(capfd.readouterr().out.split("=== good ===")[-1])["browser"] == "left out"
 
 
 def test_a_wrong_chromium_is_named_at_once(
