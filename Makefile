@@ -32,9 +32,12 @@ help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
 	@awk -F ":.*## " "/^[a-z0-9-]+:.*## / { printf \"  %-20s %s\\n\", \$$1, \$$2 }" $(MAKEFILE_LIST)
 
-# Written last by the bootstrap, so that a half-made environment is never taken for a good one.
+# The first line must be readable to every Python since 2.7; the second needs 3.11.
 $(READY): requirements.lock pyproject.toml
-	@$(PYTHON) tools/bootstrap.py --venv $(VENV)
+	@$(PYTHON) -c "import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 14) or sys.exit( \
+		'This is Python %d.%d (%s); the course needs Python 3.11 to 3.14.' % (v + (sys.executable,)) \
+		+ '\nName another one, for example: make PYTHON=python3.13 setup')"
+	@$(PYTHON) -m tools.environment --venv $(VENV)
 
 setup: $(READY) ## make or update the environment in .venv from requirements.lock
 

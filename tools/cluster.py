@@ -6,16 +6,17 @@ out.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
-import os
 import shutil
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 from tools.chromium import apt_get, succeeds
-from tools.environment import LOCK, ROOT, install_with_uv, run_pip
+from tools.environment import LOCK, ROOT, install
 
 EXTRAS = {"cluster": "distributed", "postgresql": "psycopg", "hub": "jupyterhub"}
 # Debian keeps the programs of each version in a folder of its own, off the PATH.
@@ -80,10 +81,8 @@ def packages_missing() -> list[str]:
 def fetch(ci: bool) -> str:
     """Get what is missing, if that may be; return what is missing then, or ""."""
     if any(importlib.util.find_spec(name) is None for name in EXTRAS.values()):
-        python = Path(os.path.abspath(sys.executable))
-        arguments = ["install", "--constraint", str(LOCK), *requirements()]
-        if not install_with_uv(python, arguments):
-            run_pip(python, arguments, "Dask, psycopg and JupyterHub")
+        with contextlib.suppress(subprocess.CalledProcessError):  # uv has printed why
+            install(Path(sys.executable), "--constraints", str(LOCK), *requirements())
         importlib.invalidate_caches()
     if packages := packages_missing():
         all(map(succeeds, apt_get(packages, ci)))

@@ -54,13 +54,13 @@ def test_it_holds_what_the_book_and_the_exercises_are_made_of(packed: bytes) -> 
 
 
 def test_the_course_works_where_it_is_unpacked(unpacked: Path) -> None:
-    bootstrap = [sys.executable, "tools/bootstrap.py", "--help"]
-    done = subprocess.run(bootstrap, cwd=unpacked, capture_output=True, text=True, check=True)
+    set_up = [sys.executable, "-m", "tools.environment", "--help"]
+    done = subprocess.run(set_up, cwd=unpacked, capture_output=True, text=True, check=True)
     assert "--venv" in done.stdout
     for target, module in (("lab", "tools.lab"), ("book", "tools.build_book")):
         command = ["make", "--dry-run", target]
         done = subprocess.run(command, cwd=unpacked, capture_output=True, text=True, check=True)
-        assert "tools/bootstrap.py" in done.stdout
+        assert "-m tools.environment" in done.stdout
         assert f"-m {module}" in done.stdout
     # They start, on what is in the zip alone.
     for module in ("tools.lab", "tools.build_book"):

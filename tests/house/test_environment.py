@@ -1,226 +1,167 @@
-"""The bootstrap says clearly what stands in the way, and never takes a half-made environment."""
+"""`make setup` never takes a half-made environment for a good one, and follows the user's pip."""
 
 from __future__ import annotations
 
-import ast
+import functools
+import http.server
+import json
 import os
-import signal
+import shutil
 import subprocess
 import sys
-import time
+import sysconfig
+import threading
 import venv
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.timeouts import COMMAND_SECONDS
-from tools import bootstrap, environment
-from tools.environment import Machine, SetupError
+from tools import environment
 
 pytestmark = pytest.mark.weekly
 
-GOOD_MACHINES = [
-    Machine("Linux", "x86_64", ("glibc", "2.28")),
-    Machine("Linux", "aarch64", ("glibc", "2.41")),
-    Machine("Darwin", "arm64", macos="14.0"),
-    Machine("Darwin", "arm64", macos="26.1"),
-]
-BAD_MACHINES = [
-    (Machine("Windows", "AMD64"), "WSL"),
-    (Machine("Darwin", "x86_64", macos="15.1"), "Intel"),
-    (Machine("Darwin", "arm64", macos="13.7"), "macOS 13.7"),
-    (Machine("Linux", "x86_64", ("", "")), "musl"),
-    (Machine("Linux", "x86_64", ("glibc", "2.17")), "glibc 2.17"),
-    (Machine("Linux", "armv7l", ("glibc", "2.36")), "armv7l"),
-    (Machine("FreeBSD", "amd64"), "FreeBSD"),
-]
+SetForPip = Callable[[dict[str, str]], None]
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove this machine's own settings, and the cache, which knows what another test fetched."""
+    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
+        monkeypatch.delenv(name)
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
+
+
+def make_environment(folder: Path) -> Path:
+    """An environment that sees the pip and the uv of this one; return its Python."""
+    venv.create(folder, with_pip=False)
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    here = folder / "lib" / version / "site-packages" / "here.pth"
+    here.write_text(sysconfig.get_path("purelib"))
+    (folder / "bin" / "uv").symlink_to(Path(sysconfig.get_path("scripts")) / "uv")
+    return folder / "bin" / "python"
+
+
+# --- an environment is never half-made ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [(2, 7, 18), (3, 10, 13), (3, 15, 0)])
+def test_a_python_that_does_not_fit_is_named_with_the_way_out(
+    version: tuple[int, ...], tmp_path: Path
+) -> None:
+    python = tmp_path / "python"
+    code = f"import sys; sys.version_info = {version}; exec(sys.argv[2])"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{code}" "$@"\n')
+    python.chmod(0o755)
+    command = ["make", "setup", f"PYTHON={python}", f"VENV={tmp_path / 'env'}"]
+    done = subprocess.run(command, cwd=environment.ROOT, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert f"Python {version[0]}.{version[1]} " in done.stderr
+    assert "make PYTHON=" in done.stderr
+    assert not (tmp_path / "env").exists()
+
+
+def test_reasons_to_remake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "env"
+    assert environment.reason_to_remake(folder) == "there is none yet"
+    python = make_environment(folder)
+    assert "did not finish" in str(environment.reason_to_remake(folder))
+    (folder / environment.STAMP).touch()
+    assert environment.reason_to_remake(folder) is None
+    with monkeypatch.context() as other:
+        other.setattr(sys, "version_info", (3, 99, 0))
+        assert "another version" in str(environment.reason_to_remake(folder))
+    python.unlink()
+    assert environment.reason_to_remake(folder) == "its Python is gone"
 
 
 @pytest.fixture
-def lock_of_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A lock file that names one version of torch, in place of the real one."""
-    lock = tmp_path / "requirements.lock"
-    lock.write_text("torch==2.13.0\n")
-    monkeypatch.setattr(environment, "LOCK", lock)
-    return lock
+def set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], int]:
+    """Run the command line on the folder `env`; the installation installs nothing, or fails."""
+    create = venv.create
+
+    def create_without_pip(folder: Path, clear: bool = False, **_: bool) -> None:
+        create(folder, clear=clear, symlinks=True)
+
+    def set_up(works: bool) -> int:
+        def install(*_: object) -> None:
+            if not works:
+                raise subprocess.CalledProcessError(2, ["uv"])
+
+        monkeypatch.setattr(sys, "argv", ["environment", "--venv", str(tmp_path / "env")])
+        monkeypatch.setattr(environment, "install_uv", lambda _: None)
+        monkeypatch.setattr(environment.venv, "create", create_without_pip)
+        monkeypatch.setattr(environment, "install", install)
+        return environment.main()
+
+    return set_up
 
 
-@pytest.mark.parametrize("version", [(2, 7, 18), (3, 10, 13), (3, 15, 0), (4, 0, 0)])
-def test_a_python_out_of_range_is_named_with_the_way_out(version: tuple[int, ...]) -> None:
-    problem = bootstrap.version_problem(version)
-    assert problem is not None
-    assert f"Python {version[0]}.{version[1]} " in problem
-    assert "make PYTHON=" in problem
-
-
-@pytest.mark.parametrize("version", [(3, 11, 0), (3, 14, 2)])
-def test_a_supported_python_has_no_problem(version: tuple[int, ...]) -> None:
-    assert bootstrap.version_problem(version) is None
-
-
-def test_bootstrap_has_no_syntax_that_an_old_python_cannot_parse() -> None:
-    tree = ast.parse(Path(bootstrap.__file__).read_text())
-    newer = (ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.AsyncFunctionDef, ast.Match)
-    assert not [node for node in ast.walk(tree) if isinstance(node, newer)]
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    assert functions
-    assert all(function.returns is None for function in functions)
-    assert all(argument.annotation is None for f in functions for argument in f.args.args)
-
-
-@pytest.mark.parametrize("machine", GOOD_MACHINES, ids=str)
-def test_supported_machines_pass(machine: Machine) -> None:
-    environment.check_platform(machine)
-
-
-@pytest.mark.parametrize(("machine", "named"), BAD_MACHINES, ids=str)
-def test_unsupported_machines_are_named(machine: Machine, named: str) -> None:
-    with pytest.raises(SetupError, match=named) as caught:
-        environment.check_platform(machine)
-    assert "Supported systems" in str(caught.value)
-
-
-def test_a_full_disk_is_stated_with_what_is_free_and_what_is_needed(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=r"1\.5 GB free.*need about 3 GB"):
-        environment.check_disk(tmp_path, needed=3 * 10**9, free=1_500_000_000)
-    environment.check_disk(tmp_path, needed=3 * 10**9, free=3 * 10**9)
-
-
-def test_a_python_without_ensurepip_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = environment.importlib.util.find_spec
-    monkeypatch.setattr(
-        environment.importlib.util,
-        "find_spec",
-        lambda name: None if name == "ensurepip" else real(name),
-    )
-    version = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
-    with pytest.raises(SetupError, match=rf"lacks ensurepip\.\n.*{version}"):
-        environment.check_venv_module()
-
-
-NETWORK_OUTPUT = """\
-WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError': /simple/torch/
-ERROR: Could not find a version that satisfies the requirement torch==2.13.0 (from versions: none)
-ERROR: No matching distribution found for torch==2.13.0
-"""
-
-
-@pytest.mark.parametrize(
-    ("output", "expected"),
-    [
-        (NETWORK_OUTPUT, "no connection to the package index"),
-        ("ERROR: No matching distribution found for torch==2.13.0", "has no build of torch"),
-        ("OSError: [Errno 28] No space left on device", "The disk is full"),
-        ("Traceback\nsomething nobody foresaw", "something nobody foresaw"),
-    ],
-    ids=["network", "wheel", "disk", "other"],
-)
-def test_a_failed_pip_is_explained(output: str, expected: str) -> None:
-    assert expected in environment.explain_failure(output, "torch==2.13.0")
-
-
-def test_a_real_pip_without_network_ends_in_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX"):
-        monkeypatch.delenv(name, raising=False)
-    arguments = ["install", "--dry-run", "--retries", "1", "--timeout", "2"]
-    unreachable = ["--index-url", "http://127.0.0.1:9/simple", "no-such-package-here"]
-    with pytest.raises(SetupError, match="no connection to the package index"):
-        environment.run_pip(Path(sys.executable), [*arguments, *unreachable], "a package")
-
-
-def test_locked_version_reads_the_real_lock_and_names_what_is_missing() -> None:
-    text = environment.LOCK.read_text()
-    assert environment.locked_version(text, "torch").startswith("2.")
-    with pytest.raises(SetupError, match="does not name no-such-package"):
-        environment.locked_version(text, "no-such-package")
-
-
-def make_environment(folder: Path) -> None:
-    venv.create(folder, with_pip=False)
-
-
-def test_reasons_to_remake(tmp_path: Path) -> None:
-    folder = tmp_path / "env"
-    here = sys.version_info[:2]
-    assert environment.reason_to_remake(folder, here) == "there is none yet"
-    make_environment(folder)
-    assert environment.reason_to_remake(folder, here) is None
-    assert "another version" in str(environment.reason_to_remake(folder, (3, 99)))
-    (folder / environment.STARTED_NAME).touch()
-    assert "did not finish" in str(environment.reason_to_remake(folder, here))
-    (folder / environment.STARTED_NAME).unlink()
-    (folder / "bin" / "python").unlink()
-    assert environment.reason_to_remake(folder, here) == "its Python is gone"
-
-
-@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_set_up_that_is_cut_off_is_begun_again(tmp_path: Path, by: signal.Signals) -> None:
-    folder = tmp_path / "env"
-    command = [sys.executable, str(environment.ROOT / "tools/bootstrap.py"), "--venv", str(folder)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + COMMAND_SECONDS
-    while not (folder / "pyvenv.cfg").exists():
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    process.send_signal(by)
-    assert process.wait(COMMAND_SECONDS) != 0
-    reason = environment.reason_to_remake(folder, sys.version_info[:2])
-    assert reason == "an earlier run did not finish it"
-
-
-@pytest.mark.usefixtures("lock_of_nothing")
-def test_a_failed_installation_leaves_no_stamp_and_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_failed_installation_is_begun_again(
+    tmp_path: Path, set_up: Callable[[bool], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "env"
-    monkeypatch.setattr(environment, "check_disk", lambda *_: None)
-
-    def broken(*_: object) -> None:
-        raise SetupError("the network went away")
-
-    monkeypatch.setattr(environment, "install_torch", broken)
-    assert environment.main(["--venv", str(folder)], {}) == 2
-    assert "the network went away" in capsys.readouterr().err
-    assert not (folder / environment.STAMP_NAME).exists()
+    monkeypatch.setattr(environment, "SMOKE_TEST", "")
+    assert set_up(False) != 0
+    assert not (folder / environment.STAMP).exists()
     left_over = folder / "half-installed"
     left_over.touch()
-
-    monkeypatch.setattr(environment, "install_torch", lambda *_: None)
-    monkeypatch.setattr(environment, "install_lock", lambda *_: None)
-    assert environment.main(["--venv", str(folder)], {}) == 0
+    assert set_up(True) == 0
     assert not left_over.exists()
-    assert (folder / environment.STAMP_NAME).exists()
-    assert not (folder / environment.STARTED_NAME).exists()
+    assert (folder / environment.STAMP).exists()
 
 
-@pytest.mark.usefixtures("lock_of_nothing")
-def test_a_failed_update_keeps_the_environment_but_not_the_stamp(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_environment_that_is_made_again_loses_its_stamp_first(
+    tmp_path: Path, set_up: Callable[[bool], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stamp = tmp_path / "env" / environment.STAMP
+    stamp.parent.mkdir()
+    stamp.touch()
+
+    def disk_usage(folder: Path) -> None:
+        assert not stamp.exists()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(environment.shutil, "disk_usage", disk_usage)
+    assert set_up(True) != 0
+    assert environment.reason_to_remake(stamp.parent) == "an earlier run did not finish it"
+
+
+def test_a_failed_update_is_tried_again_and_keeps_the_environment(
+    tmp_path: Path, set_up: Callable[[bool], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "env"
     make_environment(folder)
-    (folder / environment.STAMP_NAME).touch()
-    installed_before = folder / "installed-before"
-    installed_before.touch()
-
-    def broken(*_: object) -> None:
-        raise SetupError("the network went away")
-
-    monkeypatch.setattr(environment, "install_torch", broken)
-    assert environment.main(["--venv", str(folder)], {}) == 2
-    assert not (folder / environment.STAMP_NAME).exists()
-    assert installed_before.exists()
+    stamp = folder / environment.STAMP
+    stamp.touch()
+    os.utime(stamp, (10**9, 10**9))  # older than the lock, so `make` runs the update again
+    assert set_up(False) != 0
+    assert stamp.stat().st_mtime == 10**9
+    monkeypatch.setattr(environment, "SMOKE_TEST", "")
+    assert set_up(True) == 0
+    assert stamp.stat().st_mtime > 10**9
+    assert (folder / "bin" / "uv").exists()
 
 
 def test_an_environment_in_which_a_tool_is_missing_is_not_ready(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, set_up: Callable[[bool], int], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    make_environment(tmp_path / "env")
-    monkeypatch.setattr(environment, "run_pip", lambda *_: "")
-    with pytest.raises(SetupError, match=r"does not work:(.|\n)*No module named 'torch'"):
-        environment.install_lock(tmp_path / "env" / "bin" / "python")
+    assert set_up(True) != 0
+    assert "No module named 'torch'" in capfd.readouterr().err
+    assert not (tmp_path / "env" / environment.STAMP).exists()
+
+
+def test_a_full_disk_is_named_before_anything_is_fetched(
+    set_up: Callable[[bool], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage("/")._replace(free=1_500_000_000)
+    monkeypatch.setattr(environment.shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(SystemExit, match=r"1\.5 GB free"):
+        set_up(True)
 
 
 def test_the_lock_names_no_address_and_no_cuda_package() -> None:
@@ -231,3 +172,140 @@ def test_the_lock_names_no_address_and_no_cuda_package() -> None:
     names = [line.split("==")[0] for line in requirements]
     assert not [name for name in names if name.startswith(("nvidia-", "cuda-", "triton"))]
     assert names.count("numpy") == 1
+
+
+def test_torch_comes_from_the_index_that_is_asked_for() -> None:
+    assert environment.torch_options("") == []
+    assert environment.torch_options("cu130") == ["--torch-backend", "cu130"]
+    address = "https://packages.example/simple"
+    assert environment.torch_options(address) == ["--default-index", address]
+
+
+# --- what is set for pip --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """An index of packages, served on this machine, with one version of a package."""
+    folder = tmp_path / "index" / "tiny-course-package"
+    folder.mkdir(parents=True)
+    name = "tiny_course_package-1.0"
+    info = f"{name}.dist-info"
+    files = {
+        "tiny_course_package.py": "",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: tiny-course-package\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/RECORD": f"tiny_course_package.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n",
+    }
+    with zipfile.ZipFile(folder / f"{name}-py3-none-any.whl", "w") as wheel:
+        for file, text in files.items():
+            wheel.writestr(file, text)
+    link = f'<a href="{name}-py3-none-any.whl">{name}-py3-none-any.whl</a>'
+    (folder / "index.html").write_text(f"<!DOCTYPE html><html><body>{link}</body></html>")
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder.parent))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(params=["variable", "file"])
+def set_for_pip(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> SetForPip:
+    """Set options of pip: by variables, or in a configuration file."""
+
+    def set_for_pip(settings: dict[str, str]) -> None:
+        if request.param == "variable":
+            for name, value in settings.items():
+                monkeypatch.setenv(f"PIP_{name.upper().replace('-', '_')}", value)
+        else:
+            lines = [f"{name} = {value}" for name, value in settings.items()]
+            file = tmp_path / ".config" / "pip" / "pip.conf"
+            file.parent.mkdir(parents=True)
+            file.write_text("\n".join(["[global]", *lines, ""]))
+            monkeypatch.setenv("HOME", str(tmp_path))
+            monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "none"))
+            monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+            monkeypatch.delenv("PIP_CONFIG_FILE")
+
+    return set_for_pip
+
+
+def installed_by(python: Path) -> str:
+    """What installed the small package into an environment."""
+    code = (
+        "import importlib.metadata, json;"
+        "found = importlib.metadata.distribution('tiny-course-package');"
+        "print(json.dumps(found.read_text('INSTALLER').strip()))"
+    )
+    result = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    return str(json.loads(result.stdout))
+
+
+@pytest.mark.parametrize("name", ["index-url", "extra-index-url", "find-links"])
+def test_packages_come_from_where_pip_is_told(
+    name: str, set_for_pip: SetForPip, address: str, tmp_path: Path
+) -> None:
+    # The small package alone is not an index; nothing is found there, but it answers.
+    settings = {"index-url": f"{address}tiny-course-package/", name: address}
+    if name == "find-links":
+        settings[name] = str(tmp_path / "index" / "tiny-course-package")
+    set_for_pip(settings)
+    python = make_environment(tmp_path / "env")
+    environment.install(python, "tiny-course-package")
+    assert installed_by(python) == "uv"
+
+
+def test_pip_settings_that_install_elsewhere_do_not_apply(
+    set_for_pip: SetForPip, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    venv.create(elsewhere, with_pip=False)
+    names = ("prefix", "python", "root", "target")
+    switches = dict.fromkeys(("dry-run", "require-virtualenv", "user"), "true")
+    set_for_pip(dict.fromkeys(names, str(elsewhere)) | switches | {"index-url": address})
+    python = make_environment(tmp_path / "env")
+    monkeypatch.setattr(environment, "locked", lambda _: "tiny-course-package==1.0")
+    environment.install_uv(python)
+    assert installed_by(python) == "pip"
+    environment.install(python, "--reinstall", "tiny-course-package")
+    assert installed_by(python) == "uv"
+    assert not [*elsewhere.rglob("tiny*")]
+
+
+def test_of_several_places_the_one_that_pip_prefers_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "[install]\nindex-url = b\ntimeout = 2\n[global]\nindex-url = a\ntimeout = 1\ncert =\n"
+    (tmp_path / "pip.conf").write_text(text)
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    monkeypatch.setenv("PIP_INDEX_URL", "c")
+    found = environment.pip_settings(Path(sys.executable))
+    assert (found["index-url"], found["timeout"]) == ("c", "2")
+    assert found.keys() <= environment.UV_VARIABLES.keys() - {"cert"}
+
+
+def test_a_file_that_pip_cannot_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pip.conf").write_text("user = true\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    with pytest.raises(subprocess.CalledProcessError):
+        environment.pip_settings(Path(sys.executable))
+    assert "pip.conf" in capfd.readouterr().err
+
+
+def test_uv_reads_settings_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/requests.pem")
+    monkeypatch.setenv("UV_INDEX", "https://c.example")
+    settings = {"extra-index-url": "https://a.example https://b.example", "find-links": "/a /b"}
+    variables = environment.variables_for_uv(settings)
+    assert variables["UV_FIND_LINKS"] == "/a,/b"
+    assert variables["SSL_CERT_FILE"] == "/requests.pem"
+    assert variables["UV_INDEX"] == "https://c.example"  # set for uv itself
+    variables = environment.variables_for_uv({"cert": "/company.pem"})
+    assert variables["SSL_CERT_FILE"] == "/company.pem"

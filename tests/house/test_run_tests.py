@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 
 import coverage
@@ -35,6 +36,7 @@ def no_real_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     replace_stages(monkeypatch, *stages)
     monkeypatch.setattr(chromium, "find", lambda: None)
     monkeypatch.setattr(chromium, "fetch", lambda ci: None)
+    monkeypatch.setattr(run_tests, "FETCH_BROWSER", (sys.executable, *FAILS))
 
 
 def words(text: str) -> dict[str, str]:
@@ -43,47 +45,61 @@ def words(text: str) -> dict[str, str]:
     return {line[:12].strip(): line[12:22].strip() for line in lines if line.endswith(" s")}
 
 
-def test_every_stage_runs_after_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run_tests.main([], {}) == 1
-    shown = words(capfd.readouterr().out)
-    assert shown == {"good": "passed", "bad": "FAILED", "browser": "left out", "all": ""}
+def test_every_stage_and_command_runs_after_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
+    stages = [Stage("bad", (FAILS, PASSES)), Stage("good", (PASSES,))]
+    outcomes = run_tests.run_all(stages, {})
+    assert [outcome.word for outcome in outcomes] == ["FAILED", "passed"]
+    assert capfd.readouterr().out.count("fine\n") == 2
 
 
-def test_every_command_of_a_stage_runs_after_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run_tests.main(["bad"], {}) == 1
-    assert "fine" in capfd.readouterr().out
-
-
-def test_all_passed_is_zero() -> None:
-    assert run_tests.main(["good"], {}) == 0
-
-
-def test_a_browser_that_cannot_be_had_is_left_out_at_the_top_and_in_the_summary(
-    capfd: pytest.CaptureFixture[str],
+@pytest.mark.parametrize("arguments", [[], ["--all"]])
+def test_a_browser_that_cannot_be_had_is_left_out_with_the_way_to_get_it(
+    arguments: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_tests.main(["good", "browser"], {}) == 0
-    shown = capfd.readouterr().out
-    top, summary = shown.split("=== good ===")[0], shown.split("=== summary ===")[1]
-    for part in (top, summary):
+    assert run_tests.main([*arguments, "good", "browser"], {}) == 0
+    before, summary = capfd.readouterr().out.split("=== summary ===")
+    for part in (before, summary):
         assert "The stage browser is left out." in part
         assert "apt-get install chromium" in part
-    assert words(shown)["browser"] == "left out"
+    assert words(f"=== summary ==={summary}")["browser"] == "left out"
 
 
-def test_a_browser_is_fetched_before_the_first_stage(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+def test_a_browser_is_fetched_beside_the_first_stages_and_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The fetch and the first stage wait for each other, and the browser comes a second later."""
+    code = (
+        "import pathlib, time; folder = pathlib.Path({folder!r}); (folder / {mine!r}).touch()\n"
+        "while not (folder / {other!r}).exists(): time.sleep(0.01)\n"
+        "time.sleep({later}); (folder / {last!r}).touch()"
+    )
+    names = {"folder": str(tmp_path), "last": "first"}
+    first = ("-c", code.format(mine="a", other="b", later=0, **names))
+    fetch = ("-c", code.format(mine="b", other="a", later=1, **(names | {"last": "browser"})))
+    use = ("-c", f"import os; raise SystemExit(not os.path.exists({str(tmp_path / 'browser')!r}))")
+    monkeypatch.setattr(run_tests, "FETCH_BROWSER", (sys.executable, *fetch))
+    browser = Stage("browser", (use,), needs="browser")
+    replace_stages(monkeypatch, Stage("first", (first,)), browser)
+    assert run_tests.main([], {}) == 0
+    assert words(capfd.readouterr().out)["browser"] == "passed"
+
+
+@pytest.mark.parametrize(("arguments", "environ"), [([], {"CI": "true"}), (["--all"], {})])
+def test_in_ci_and_for_everything_a_browser_is_fetched_before_the_first_stage(
+    arguments: list[str],
+    environ: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     def fetch(ci: bool) -> Path:
         print(f"fetching, ci={ci}")
         return Path("/usr/bin/chromium")
 
     monkeypatch.setattr(chromium, "fetch", fetch)
-    assert run_tests.main(["good", "browser"], {}) == 0
+    assert run_tests.main([*arguments, "good", "browser"], environ) == 0
     shown = capfd.readouterr().out
-    assert "fetching, ci=False" in shown.split("=== good ===")[0]
+    assert f"fetching, ci={bool(environ)}" in shown.split("=== good ===")[0]
     assert words(shown)["browser"] == "passed"
-    assert run_tests.main(["good", "browser"], {"CI": "true"}) == 0
-    assert "fetching, ci=True" in capfd.readouterr().out
 
 
 def test_a_browser_that_is_there_is_not_fetched(
@@ -171,19 +187,13 @@ def test_in_ci_a_browser_that_cannot_be_had_fails_at_once(
 
 
 @pytest.mark.parametrize("environ", [{}, {"CI": "true"}], ids=["here", "ci"])
-def test_a_browser_left_out_on_purpose_is_not_looked_for(
-    environ: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+def test_a_browser_that_no_stage_needs_is_not_looked_for(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(chromium, "find", lambda: pytest.fail("must not look"))
+    assert run_tests.main(["good"], environ) == 0
     assert run_tests.main(["good", "browser"], {**environ, "SKIP_BROWSER": "1"}) == 0
-    assert words(capfd.readouterr().out)["browser"] == "left out"
-
-
-def test_stages_without_a_browser_do_not_look_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chromium, "find", lambda: pytest.fail("must not look"))
-    assert run_tests.main(["good"], {}) == 0
+    assert words(capfd.readouterr().out.split("=== good ===")[-1])["browser"] == "left out"
 
 
 def test_a_wrong_chromium_is_named_at_once(
@@ -339,7 +349,7 @@ def test_a_stage_waits_for_another_one_than_that_beside_it(tmp_path: Path) -> No
     make = ("-c", "import pathlib, sys, time; time.sleep(1); pathlib.Path(sys.argv[1]).touch()")
     use = ("-c", "import pathlib, sys; raise SystemExit(not pathlib.Path(sys.argv[1]).exists())")
     book = Stage("book", ((*make, built),), beside="exercises")
-    outcomes = run_tests.run_all([book, Stage("site", ((*use, built),))], ())
+    outcomes = run_tests.run_all([book, Stage("site", ((*use, built),))], {})
     assert [outcome.word for outcome in outcomes] == ["passed", "passed"]
 
 

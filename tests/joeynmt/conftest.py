@@ -17,7 +17,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tools.environment import SetupError, run_pip
+from tools import environment
 
 HERE = Path(__file__).resolve().parent
 LOCK = HERE / "requirements.lock"
@@ -28,15 +28,15 @@ def install(lock: Path, folder: Path) -> None:
     """Install what the lock lists into the folder, unless it is there.
 
     Raises:
-        SetupError: if pip fails; the message says so when there is no connection.
+        subprocess.CalledProcessError: if uv fails; it has printed why.
     """
     stamp = folder / "requirements.lock"
     if stamp.exists() and stamp.read_bytes() == lock.read_bytes():
         return
     new = Path(tempfile.mkdtemp(dir=folder.parent, prefix="joeynmt-"))
     try:
-        options = ("--no-deps", "--retries", "2", "--timeout", "20", "--target", str(new))
-        run_pip(Path(sys.executable), ["install", *options, "-r", str(lock)], "JoeyNMT", quiet=True)
+        options = ("--quiet", "--no-deps", "--target", str(new), "--requirements", str(lock))
+        environment.install(Path(sys.executable), *options)
         shutil.copy(lock, new / stamp.name)
         shutil.rmtree(folder, ignore_errors=True)
         new.rename(folder)
@@ -49,12 +49,12 @@ def joeynmt(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dic
     """What peer.py has written: norm, then part, then name, to a tensor."""
     try:
         install(LOCK, FOLDER)
-    except SetupError as error:
+    except subprocess.CalledProcessError as error:
         pytest.fail(f"JoeyNMT is needed for this comparison.\n{error}", pytrace=False)
     file = tmp_path_factory.mktemp("joeynmt") / "results.pt"
-    environment = {**os.environ, "PYTHONPATH": str(FOLDER), "PYTHONDONTWRITEBYTECODE": "1"}
+    variables = {**os.environ, "PYTHONPATH": str(FOLDER), "PYTHONDONTWRITEBYTECODE": "1"}
     result = subprocess.run(
-        [sys.executable, HERE / "peer.py", file], env=environment, capture_output=True, text=True
+        [sys.executable, HERE / "peer.py", file], env=variables, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
     return torch.load(file)

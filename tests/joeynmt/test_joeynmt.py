@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,6 @@ import torch
 from torch import Tensor, nn
 
 from tests.joeynmt.conftest import install
-from tools.environment import SetupError
 from transformer_ref import Transformer, TransformerConfig, padding_mask, sinusoidal_encoding
 from transformer_ref.decoding import beam_search, greedy_decode
 
@@ -172,16 +172,18 @@ def test_beam_search_where_hypotheses_end(theirs: Results, norm: str, beam_size:
     assert {2, MAX_LEN} < lengths
 
 
-def test_without_a_connection_the_reason_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_a_connection_the_reason_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     lock = tmp_path / "requirements.lock"
     lock.write_text("joeynmt==2.3.0\n")
-    for name in [name for name in os.environ if name.startswith("PIP_")]:
+    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
-    with pytest.raises(SetupError, match=r"no connection to the package index: JoeyNMT"):
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    monkeypatch.setenv("UV_NO_CACHE", "1")
+    with pytest.raises(subprocess.CalledProcessError):
         install(lock, tmp_path / "folder")
+    assert "127.0.0.1:9" in capfd.readouterr().err
     assert list(tmp_path.iterdir()) == [lock]
