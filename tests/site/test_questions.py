@@ -538,11 +538,11 @@ def test_without_javascript_a_question_is_a_dropdown(browser: Browser, address: 
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{address}/book/gpt.html")
-    fold = page.locator("details", has_text="How many parameters has a GPT")
-    expect(fold.locator("summary")).to_contain_text("How many parameters has a GPT")
+    fold = page.locator("details", has_text="How many parameters does a GPT")
+    expect(fold.locator("summary")).to_contain_text("How many parameters does a GPT")
     fold.locator("summary").click()
     expect(fold.get_by_text("Final norm 8.")).to_be_visible()
-    assert "tokens' matrix twice" not in page.locator("body").inner_text()
+    assert "token matrix twice" not in page.locator("body").inner_text()
     context.close()
 
 
