@@ -323,6 +323,7 @@ def test_a_misfit_is_found_with_its_place(value, form, said):
         (float("nan"), 1.0),
         (np.arange(3), [0, 1, 2]),
         (np.arange(3), np.arange(4)),
+        (np.array([1.0, -np.inf]), np.array([1.0, -1e9])),
     ],
     ids=repr,
 )
