@@ -18,7 +18,7 @@ import torch
 from mutmut.mutation import mutators
 from torch import Tensor
 
-from transformer_checks.judging.changes import Change, ChangeError, change, changed
+from transformer_checks.judging.changes import Change, ChangeError, changed
 from transformer_checks.judging.exam import make_exam
 from transformer_checks.registry import find_task
 
@@ -133,10 +133,10 @@ def applied(kind: type, operator: Callable[[Any], Any], value: Any) -> Any:
             return operator(value)
         except (TypeError, ValueError, RuntimeError, IndexError):
             return value
-    if type(value) in (list, tuple, dict):
-        inner = value.items() if type(value) is dict else value
-        return type(value)(applied(kind, operator, each) for each in inner)
-    return value
+    change = partial(applied, kind, operator)
+    if isinstance(value, dict):
+        return {change(name): change(each) for name, each in value.items()}
+    return type(value)(map(change, value)) if type(value) in (list, tuple) else value
 
 
 def altered(answer: Any, place: str, operator: Callable[[Any], Any]) -> Any:
@@ -194,7 +194,7 @@ def mutants(key: str) -> list[Callable[..., Any]]:
         if code in made:
             continue
         try:
-            made[code] = changed(answer, change(source, code))
+            made[code] = changed(answer, Change(((source, code),)))
         except ChangeError:  # no Python
             continue
         said = [" ".join(tree.code_for_node(node).split()) for node in (old, new)]
