@@ -3,6 +3,7 @@
 Run from the root of the repository: ``python -m benchmarks.grader_report``.
 The answers it is measured on stand in tests/checks/material/<slug>.py, written apart from the
 checks: on the misconceptions' own code the figures would mean nothing.
+Mutants of the right answers are added to them (benchmarks/mutants.py).
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from benchmarks import reliability
-from transformer_checks import grade
+from benchmarks.mutants import mutants
+from transformer_checks import Result, grade
 from transformer_checks.registry import SLUGS
+
+# What a mutant does with these decides whether it is one, and whether its name is right.
+OTHER_SEEDS = (9001, 9002, 9003)
 
 
 @dataclass
@@ -37,6 +42,9 @@ class Figures:
         named_wrongly: those that were given a name.
         with_relation: gradings of wrong answers without a name that were told a relation.
         bare: those that were told neither, and got bare numbers.
+        equivalent: mutants that pass with all other seeds too: they do the same as the right
+            answer, or show a hole in the checks.
+        by_chance: mutants that pass with this seed and not with others.
         details: one line for each grading that went wrong.
     """
 
@@ -51,6 +59,8 @@ class Figures:
     named_wrongly: int = 0
     with_relation: int = 0
     bare: int = 0
+    equivalent: list[str] = field(default_factory=list)
+    by_chance: list[str] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
 
     @property
@@ -80,16 +90,39 @@ class Figures:
             seed: of the cases.
         """
         result = grade(self.task, answer, seed)
-        name = f"{self.task}, seed {seed}, {kind} {getattr(answer, '__name__', answer)}"
-        accepted = result.score == 1.0
+        name = self._name(kind, answer, seed)
         if kind == "correct":
             self.correct += 1
-            if not accepted:
+            if result.score < 1.0:
                 self.false_rejects += 1
                 self.details.append(f"{name} is rejected: {result.message}")
+        else:
+            self._count_wrong(name, expected, result)
+
+    def count_mutant(self, answer: Any, seed: int) -> None:
+        """Grade a mutant; the right name for it is the one that other cases lead to as well.
+
+        Args:
+            answer: the mutant.
+            seed: of the cases.
+        """
+        result = grade(self.task, answer, seed)
+        name = self._name("mutant", answer, seed)
+        others = (grade(self.task, answer, other) for other in OTHER_SEEDS)
+        if result.score == 1.0:
+            always = all(other.score == 1.0 for other in others)
+            (self.equivalent if always else self.by_chance).append(name)
             return
+        said = result.misconception
+        agreed = said is not None and any(other.misconception == said for other in others)
+        self._count_wrong(name, said if agreed else None, result)
+
+    def _name(self, kind: str, answer: Any, seed: int) -> str:
+        return f"{self.task}, seed {seed}, {kind} {getattr(answer, '__name__', answer)}"
+
+    def _count_wrong(self, name: str, expected: str | None, result: Result) -> None:
         self.wrong += 1
-        if accepted:
+        if result.score == 1.0:
             self.false_accepts += 1
             self.details.append(f"{name} ({expected}) is accepted")
         self.with_relation += bool(result.relation)
@@ -121,22 +154,27 @@ def measure(slug: str, seeds: Iterable[int]) -> list[Figures]:
     Args:
         slug: of the assignment.
         seeds: of the cases.
-        folder: where the answers stand.
 
     Returns:
         the figures of each task.
     """
     material = load_material(slug)
-    return [measure_task(task, material, seeds) for task in material.CORRECT]
+    return [measure_task(task, material, seeds, mutants(task)) for task in material.CORRECT]
 
 
-def measure_task(task: str, material: ModuleType, seeds: Iterable[int]) -> Figures:
+def measure_task(
+    task: str,
+    material: ModuleType,
+    seeds: Iterable[int],
+    generated: Sequence[Callable[..., Any]] = (),
+) -> Figures:
     """Grade all answers to one task.
 
     Args:
         task: its key.
         material: the answers to the tasks of its slug.
         seeds: of the cases.
+        generated: mutants of its right answer.
 
     Returns:
         the figures.
@@ -147,8 +185,10 @@ def measure_task(task: str, material: ModuleType, seeds: Iterable[int]) -> Figur
             figures.count("correct", None, answer, seed)
         for expected, answer in material.WRONG.get(task, ()):
             figures.count("wrong", expected, answer, seed)
-        for answer in material.MUTANTS[task]:
+        for answer in material.MUTANTS.get(task, ()):
             figures.count("mutant", None, answer, seed)
+        for answer in generated:
+            figures.count_mutant(answer, seed)
     return figures
 
 
@@ -234,7 +274,9 @@ def main() -> int:
     figures = [each for slug in options.slug or SLUGS for each in measure(slug, seeds)]
     print(as_table(figures))
     for each in figures:
-        print("\n".join(each.details), end="\n" if each.details else "")
+        equivalent = (f"{name} passes with every seed" for name in each.equivalent)
+        by_chance = (f"{name} passes with this seed only" for name in each.by_chance)
+        print("\n".join([*each.details, *by_chance, *equivalent]))
     good = all(
         not each.false_accepts and not each.false_rejects and each.hint_accuracy >= 0.9
         for each in figures

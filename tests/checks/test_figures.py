@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import grader_report as report
+from transformer_checks import Result
 from transformer_checks.registry import all_tasks
 
 SEEDS = (0,)
@@ -44,9 +45,11 @@ def test_the_figures_tell_names_relations_and_bare_numbers_apart():
 
 
 def test_a_slug_is_measured_task_by_task(monkeypatch):
-    monkeypatch.setattr(report, "measure_task", lambda task, material, seeds: (task, seeds))
+    monkeypatch.setattr(report, "mutants", lambda task: f"mutants of {task}")
+    monkeypatch.setattr(report, "measure_task", lambda task, _, seeds, more: (task, seeds, more))
     found = report.measure("attention", SEEDS)
-    assert found == [(key, SEEDS) for key in all_tasks() if key.startswith("attention.")]
+    keys = [key for key in all_tasks() if key.startswith("attention.")]
+    assert found == [(key, SEEDS, f"mutants of {key}") for key in keys]
 
 
 def test_a_task_is_measured_on_all_its_answers():
@@ -58,6 +61,33 @@ def test_a_task_is_measured_on_all_its_answers():
     # The sum has a name that nobody expected here.
     assert (found.false_accepts, found.false_rejects, found.named_wrongly) == (0, 0, 2)
     assert found.hint_accuracy == 0.0
+
+
+@pytest.mark.parametrize(
+    ("by_seed", "counted"),
+    [
+        ({}, "equivalent"),
+        ({9002: 0.0}, "by_chance"),
+        ({0: 0.0}, "unnamed"),
+        ({0: "a", 9001: "b", 9002: "a"}, "named"),
+        ({0: "a", 9001: "b"}, "named_wrongly"),
+    ],
+)
+def test_other_seeds_decide_what_a_mutant_is(monkeypatch, by_seed, counted):
+    """The numbers are scores, where 1 is not meant; the letters names of misconceptions."""
+
+    def graded(task, answer, seed):
+        said = by_seed.get(seed, 1.0)
+        name = said if isinstance(said, str) else None
+        return Result(0.0 if name else said, name, "")
+
+    monkeypatch.setattr(report, "grade", graded)
+    found = report.Figures(MERGE)
+    found.count_mutant(merge, 0)
+    kinds = {"equivalent", "by_chance", "unnamed", "named", "named_wrongly"}
+    right = {counted, "unnamed"} if counted == "named_wrongly" else {counted}
+    assert {kind for kind in kinds if getattr(found, kind)} == right
+    assert found.wrong == (counted not in ("equivalent", "by_chance"))
 
 
 @pytest.mark.parametrize("answer", [merge, untransposed])

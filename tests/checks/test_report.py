@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from benchmarks import grader_report, reliability
+from benchmarks.mutants import mutants
 from tests.checks.exams import in_sample, run_here
 from tests.checks.material import attention
 from tools.draw_sample import is_drawn
@@ -36,24 +37,51 @@ def material(task):
 
 
 @pytest.fixture(scope="module", params=[True, pytest.param(False, marks=pytest.mark.weekly)])
-def found(request, task, material):
-    """What the grader says of the right answers and the sample, and weekly of all the others."""
-    sampled = request.param
-    wrong = {
-        kind: [
-            answer
-            for number, answer in enumerate(getattr(material, kind).get(task, ()))
-            if (in_sample(task) and is_drawn(f"{task} {kind} {number}", ONE_IN)) == sampled
-        ]
+def sampled(request):
+    """Whether to grade the sample, or weekly all the others."""
+    return request.param
+
+
+def chosen(task, kind, answers, sampled):
+    """The answers of a kind that are in the sample, or those that are not."""
+    return [
+        answer
+        for number, answer in enumerate(answers)
+        if (in_sample(task) and is_drawn(f"{task} {kind} {number}", ONE_IN)) == sampled
+    ]
+
+
+@pytest.fixture(scope="module")
+def found(task, material, sampled):
+    """What the grader says of the right answers and of hand-written wrong ones."""
+    kinds = {
+        kind: {task: chosen(task, kind, getattr(material, kind).get(task, ()), sampled)}
         for kind in ("WRONG", "MUTANTS")
     }
-    right = material.CORRECT[task] if sampled else []
-    chosen = {"CORRECT": right, **wrong}
-    kinds = {kind: {task: answers} for kind, answers in chosen.items()}
+    kinds["CORRECT"] = {task: material.CORRECT[task] if sampled else []}
     with pytest.MonkeyPatch.context() as patch:
         if sampled:  # weekly, each answer runs in a separate process, which takes longer
             patch.setattr(grading, "run_answer", run_here)
         return grader_report.measure_task(task, SimpleNamespace(**kinds), SEEDS)
+
+
+@pytest.fixture(scope="module")
+def mutated(task, sampled):
+    """What the grader says of mutants; each runs in a separate process, as some never end."""
+    figures = grader_report.Figures(task)
+    made = mutants(task) if in_sample(task) or not sampled else []
+    for answer in chosen(task, "mutants", made, sampled):
+        figures.count_mutant(answer, SEEDS[0])
+    return figures
+
+
+def test_hardly_a_mutant_passes_by_chance(mutated):
+    """Where one number is the answer, three in a hundred do; hidden tests have another seed."""
+    assert len(mutated.by_chance) <= max(2, 0.05 * mutated.wrong), mutated.by_chance
+
+
+def test_a_name_for_a_mutant_does_not_hang_on_the_seed(mutated):
+    assert mutated.named_wrongly <= max(1, 0.02 * mutated.wrong), mutated.details
 
 
 def test_no_wrong_answer_is_accepted_and_no_right_one_rejected(found):

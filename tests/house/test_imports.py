@@ -28,7 +28,7 @@ MAY_IMPORT = {
     EXPERIMENTS: {MODEL, APPLICATIONS},  # else a hint would let every chapter run again
     BENCHMARKS: {MODEL, APPLICATIONS, CHECKS, EXPERIMENTS},
     TOOLS: {MODEL, APPLICATIONS, CHECKS, EXPERIMENTS},
-    BOOK: {MODEL, APPLICATIONS, EXPERIMENTS, TOOLS},
+    BOOK: {MODEL, APPLICATIONS, CHECKS, EXPERIMENTS, TOOLS},
 }
 # Files of the package that only offer, under a short name, what stands in the applications.
 OFFERS = {f"transformer_ref/{name}.py" for name in ("__init__", "__main__", "g2p")}

@@ -327,6 +327,22 @@ def test_an_unsolved_task_has_no_points_and_says_so_in_one_line(
         assert points.startswith("Points: 0 of")
 
 
+# What the hint on the code as found must leave to the students.
+SECRETS = {
+    "blocks.find_the_bug": ("axes",),
+    "blocks.find_the_second_bug": ("memory",),
+    "depth.find_the_bug": ("value",),
+    "gpt.find_the_bug": ("shift",),
+    "gpt.find_another_bug": ("window",),
+    "masking.find_the_bug": ("None", "row", "column"),
+    "masking.find_another_bug": ("-inf", "-1e10", "finfo"),
+    "positions.find_the_bug": ("10000",),
+    "sequences.find_the_bug": ("flip",),
+    "training.find_the_bug": ("ignore_index",),
+    "training.find_the_silent_bug": ("padding",),
+}
+
+
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.weekly) for seed in (1, 2, 3))]
 )
@@ -342,8 +358,14 @@ def test_a_bug_as_found_scores_nothing(
         assert shell.run(as_found.source).error is None
         name = re.search(r"^(?:def|class) (\w+)", as_found.source, re.MULTILINE)
         assert name
-        result = grade(f"{slug}.{task}", shell.run(name[1]).value, seed)
+        key = f"{slug}.{task}"
+        result = grade(key, shell.run(name[1]).value, seed)
         assert result.score == 0.0, result.message
+        entry = next(
+            e for e in registry.find_task(key).misconceptions if e.key == result.misconception
+        )
+        given_away = [word for word in SECRETS.get(key, ()) if word in entry.title + entry.hint]
+        assert not given_away, "the hint says where the bug is"
 
 
 @every_task

@@ -1,7 +1,7 @@
 """Answers to the assignment "attention" on which the grader itself is measured.
 
 CORRECT must be accepted, WRONG must be rejected with the misconception that stands beside it, and
-MUTANTS, which are wrong in a way that no misconception describes, must be rejected without a name.
+MUTANTS, which have no name and are harder to notice than any generated mutant, without one.
 They are written apart from the checks, in the ways in which people write attention.
 """
 
@@ -73,39 +73,6 @@ def scores_bmm(*args, **kwargs):
         return flat.view(*query.shape[:-1], key.shape[-2])
 
     return inner(*args, **kwargs)
-
-
-def m_scores_plus_one(query, key):
-    return query @ key.mT / math.sqrt(query.shape[-1] + 1)
-
-
-def m_scores_negative(query, key):
-    return -(query @ key.mT) / math.sqrt(query.shape[-1])
-
-
-def m_scores_distance(query, key):
-    return -torch.cdist(query, key) / math.sqrt(query.shape[-1])
-
-
-def m_scores_half(query, key):
-    return (query.half() @ key.half().mT).to(query.dtype) / math.sqrt(query.shape[-1])
-
-
-def m_scores_last_row(query, key):
-    scores = query @ key.mT / math.sqrt(query.shape[-1])
-    return torch.cat([scores[..., :-1, :], scores[..., -1:, :] * 1.01], dim=-2)
-
-
-def m_scores_dropout(query, key):
-    return F.dropout(query @ key.mT / math.sqrt(query.shape[-1]), 0.1)
-
-
-def m_scores_none(query, key):
-    query @ key.mT / math.sqrt(query.shape[-1])
-
-
-def m_scores_clamped(query, key):
-    return (query @ key.mT / math.sqrt(query.shape[-1])).clamp(-1, 1)
 
 
 # =============================================================================================
@@ -220,64 +187,8 @@ def _attn(query, key, value, mask=None, *, scale=None, dim=-1, fill=-math.inf, f
     return torch.einsum("...ts,...sv->...tv", w, value), w
 
 
-def m_attn_two_mistakes(query, key, value, mask=None):
-    w = (query @ key.mT).softmax(-1)
-    return w @ value, w
-
-
-def m_attn_small_penalty(query, key, value, mask=None):
-    return _attn(query, key, value, mask, fill=-5.0)
-
-
-def m_attn_uniform(query, key, value, mask=None):
-    return _attn(query * 0, key, value, mask)
-
-
-def m_attn_hard(query, key, value, mask=None):
-    w = _attn(query, key, value, mask)[1]
-    w = F.one_hot(w.argmax(-1), w.shape[-1]).to(w.dtype)
-    return w @ value, w
-
-
 def m_attn_mask_only_4d(query, key, value, mask=None):
     return _attn(query, key, value, mask if query.ndim == 4 else None)
-
-
-def m_attn_first_mask_of_batch(query, key, value, mask=None):
-    if mask is not None and mask.ndim > 2:
-        mask = mask[:1]
-    return _attn(query, key, value, mask)
-
-
-def m_attn_epsilon(query, key, value, mask=None):
-    s = query @ key.mT / math.sqrt(query.shape[-1])
-    e = s.exp() if mask is None else s.exp() * mask
-    w = e / (e.sum(-1, keepdim=True) + 1.0)
-    return w @ value, w
-
-
-def m_attn_dropout(query, key, value, mask=None):
-    w = F.dropout(_attn(query, key, value, mask)[1], 0.2)
-    return w @ value, w
-
-
-def m_attn_residual(query, key, value, mask=None):
-    output, w = _attn(query, key, value, mask)
-    return output + value.mean(-2, keepdim=True), w
-
-
-def m_attn_none(query, key, value, mask=None):
-    _attn(query, key, value, mask)
-
-
-def m_attn_mask_of_one_head(query, key, value, mask=None):
-    mask = mask[:, :1] if mask is not None and mask.ndim == 4 else mask
-    return attn_plain(query, key, value, mask)
-
-
-def m_attn_causal_always(query, key, value, mask=None):
-    causal = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool).tril()
-    return _attn(query, key, value, causal if mask is None else mask & causal | (mask & ~mask))
 
 
 # =============================================================================================
@@ -323,32 +234,6 @@ split_lambda = lambda x, num_heads: torch.cat(
 )
 
 
-def m_split_reversed(x, num_heads):
-    return split_view(x, num_heads).flip(1)
-
-
-def m_split_time_reversed(x, num_heads):
-    return split_view(x, num_heads).flip(2)
-
-
-def m_split_rolled(x, num_heads):
-    return split_view(x.roll(1, dims=-1), num_heads)
-
-
-def m_split_scaled(x, num_heads):
-    return split_view(x, num_heads) / math.sqrt(num_heads + 1)
-
-
-def m_split_five_axes(x, num_heads):
-    return split_view(x, num_heads).unsqueeze(0)
-
-
-def m_split_zero_last(x, num_heads):
-    out = split_view(x, num_heads).clone()
-    out[:, -1] = 0
-    return out
-
-
 # =============================================================================================
 # merge_heads
 # =============================================================================================
@@ -382,31 +267,6 @@ def merge_loop(x):
 
 def merge_flatten(x):
     return torch.flatten(torch.swapaxes(x, 1, 2), -2)
-
-
-def m_merge_time_reversed(x):
-    return merge_cat(x).flip(1)
-
-
-def m_merge_max(x):
-    return x.amax(1)
-
-
-def m_merge_rolled(x):
-    return merge_cat(x).roll(1, -1)
-
-
-def m_merge_first_head_twice(x):
-    x = torch.cat([x[:, :1], x[:, :-1]], dim=1)
-    return merge_cat(x)
-
-
-def m_merge_tuple(x):
-    return (merge_cat(x), x)
-
-
-def m_merge_half(x):
-    return merge_cat(x.to(torch.bfloat16)).to(x.dtype)
 
 
 # =============================================================================================
@@ -587,29 +447,11 @@ class _MHA(nn.Module):
         return self.last(self.join(self.attend(q, k, v, mask)))
 
 
-def _mha(**methods):
-    return type("MultiHeadAttention", (_MHA,), methods)
-
-
-def _attends(function):
-    return _mha(attend=lambda self, q, k, v, mask: function(q, k, v, mask)[0])
-
-
 class w_mha_unsqueezed(MHAAnnotated):
     def forward(self, query, key, value, mask=None):
         if mask is not None:
             mask = mask.unsqueeze(1)
         return super().forward(query, key, value, mask)
-
-
-class m_mha_mask_of_one_head(_MHA):
-    def forward(self, query, key, value, mask=None):
-        mask = mask[:, :1] if mask is not None and mask.ndim == 4 else mask
-        return super().forward(query, key, value, mask)
-
-
-def m_mha_extra_norm(self, x):
-    return F.layer_norm(self.out_proj(x), x.shape[-1:])
 
 
 # =============================================================================================
@@ -633,21 +475,6 @@ def bug_one_line(query, key, value, num_heads, mask=None):
     key = key.reshape(batch, keys, num_heads, head_size).transpose(1, 2)
     value = value.reshape(batch, keys, num_heads, head_size).transpose(1, 2)
     scale = math.sqrt(head_size)
-    scores = query @ key.transpose(-2, -1) / scale
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    heads = torch.softmax(scores, dim=-1) @ value
-    return heads.transpose(1, 2).reshape(batch, queries, d_model)
-
-
-def bug_as_given(query, key, value, num_heads, mask=None):
-    batch, queries, d_model = query.shape
-    keys = key.shape[1]
-    head_size = d_model // num_heads
-    query = query.reshape(batch, queries, num_heads, head_size).transpose(1, 2)
-    key = key.reshape(batch, keys, num_heads, head_size).transpose(1, 2)
-    value = value.reshape(batch, keys, num_heads, head_size).transpose(1, 2)
-    scale = math.sqrt(num_heads)
     scores = query @ key.transpose(-2, -1) / scale
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
@@ -777,63 +604,6 @@ def damage_reference_pieces(module, x):
     return torch.stack(result)
 
 
-def _damage(module, x, silence=None, output=None, size=_mse):
-    """A right one in parts that a wrong one overrides; `silence` gets (B, T, D) and the head."""
-    joined = _found(module, x).flatten(-2)
-    K = x.shape[-1] // module.num_heads
-    output = output or module.out_proj
-
-    def silent(joined, h):
-        joined = joined.clone()
-        joined[..., h * K : h * K + K] = 0
-        return joined
-
-    silence = silence or silent
-    whole = module.out_proj(joined)
-    return torch.stack([size(output(silence(joined, h)), whole) for h in range(module.num_heads)])
-
-
-def m_damage_reversed(module, x):
-    return damage_columns(module, x).flip(0)
-
-
-def m_damage_first_sequence(module, x):
-    return damage_columns(module, x[:1]) if len(x) > 1 else damage_columns(module, 0.9 * x)
-
-
-def m_damage_by_chance(module, x):
-    return (torch.rand(()) + 1) * damage_columns(module, x)
-
-
-def m_damage_median(module, x):
-    return _damage(module, x, size=lambda one, other: (one - other).square().median())
-
-
-def m_damage_half(module, x):
-    return damage_columns(module, x) / 2
-
-
-def m_damage_largest(module, x):
-    return _damage(module, x, size=lambda one, other: (one - other).square().amax())
-
-
-def m_damage_fourth_power(module, x):
-    return _damage(module, x, size=lambda one, other: (one - other).pow(4).mean())
-
-
-def m_damage_swapped_with_mean(module, x):
-    """The head is replaced by what it finds on average, as some papers do it."""
-
-    def silence(joined, h):
-        K = x.shape[-1] // module.num_heads
-        joined = joined.clone()
-        part = joined[..., h * K : h * K + K]
-        part.copy_(part.mean(dim=(0, 1), keepdim=True).expand_as(part) * 0.5)
-        return joined
-
-    return _damage(module, x, silence)
-
-
 # =============================================================================================
 # redundant_heads
 # =============================================================================================
@@ -896,32 +666,6 @@ def pair_table(module, x):
     table = (flat[:, None] + flat[None]).square().mean(-1)
     table.fill_diagonal_(float("inf"))
     return sorted(divmod(table.argmin().item(), module.num_heads))
-
-
-def m_pair_first(module, x):
-    return [0, 1]
-
-
-def m_pair_loudest_and_least(module, x):
-    damage = damage_columns(module, x)
-    return sorted([damage.argmin().item(), damage.argmax().item()])
-
-
-def m_pair_three(module, x):
-    return [*pair_loops(module, x), 0]
-
-
-def m_pair_others(module, x):
-    a, b = pair_loops(module, x)
-    return sorted([(a + 1) % module.num_heads, (b + 1) % module.num_heads])
-
-
-def m_pair_by_chance(module, x):
-    return sorted(torch.randperm(module.num_heads)[:2].tolist())
-
-
-def m_pair_none(module, x):
-    pair_loops(module, x)
 
 
 # =============================================================================================
@@ -1010,83 +754,5 @@ WRONG = {
 }
 
 MUTANTS = {
-    "attention.attention_scores": [
-        m_scores_plus_one,
-        m_scores_negative,
-        m_scores_distance,
-        m_scores_half,
-        m_scores_last_row,
-        m_scores_dropout,
-        m_scores_none,
-        m_scores_clamped,
-    ],
-    "attention.scaled_dot_product_attention": [
-        m_attn_two_mistakes,
-        m_attn_small_penalty,
-        m_attn_uniform,
-        m_attn_hard,
-        m_attn_mask_only_4d,
-        m_attn_first_mask_of_batch,
-        m_attn_epsilon,
-        m_attn_dropout,
-        m_attn_residual,
-        m_attn_none,
-        m_attn_causal_always,
-        m_attn_mask_of_one_head,
-    ],
-    "attention.split_heads": [
-        m_split_reversed,
-        m_split_time_reversed,
-        m_split_rolled,
-        m_split_scaled,
-        m_split_five_axes,
-        m_split_zero_last,
-    ],
-    "attention.merge_heads": [
-        m_merge_time_reversed,
-        m_merge_max,
-        m_merge_rolled,
-        m_merge_first_head_twice,
-        m_merge_tuple,
-        m_merge_half,
-    ],
-    "attention.MultiHeadAttention": [
-        _attends(m_attn_two_mistakes),
-        _attends(m_attn_small_penalty),
-        _attends(m_attn_uniform),
-        _attends(m_attn_dropout),
-        _attends(m_attn_first_mask_of_batch),
-        _mha(last=m_mha_extra_norm),
-        _mha(last=lambda self, x: torch.relu(self.out_proj(x))),
-        _mha(cut=lambda self, x: m_split_reversed(x, self.num_heads)),
-        _mha(last=lambda self, x: self.out_proj(self.out_proj(x))),
-        m_mha_mask_of_one_head,
-    ],
-    "attention.find_the_bug": [
-        _bug(m_attn_two_mistakes),
-        _bug(m_attn_small_penalty),
-        _bug(m_attn_uniform),
-        _bug(m_attn_dropout),
-        _bug(lambda q, k, v, mask: _attn(q, k, v, mask, scale=math.sqrt(q.shape[-1] - 0.5))),
-        _bug(lambda q, k, v, mask: _attn(q, k, v, mask, scale=2.0)),
-        _bug(join=lambda x: merge_cat(x.flip(1))),
-    ],
-    "attention.damage_by_head": [
-        m_damage_reversed,
-        m_damage_first_sequence,
-        m_damage_by_chance,
-        m_damage_median,
-        m_damage_half,
-        m_damage_largest,
-        m_damage_fourth_power,
-        m_damage_swapped_with_mean,
-    ],
-    "attention.redundant_heads": [
-        m_pair_first,
-        m_pair_loudest_and_least,
-        m_pair_three,
-        m_pair_others,
-        m_pair_by_chance,
-        m_pair_none,
-    ],
+    "attention.scaled_dot_product_attention": [m_attn_mask_only_4d],
 }

@@ -1,7 +1,7 @@
 """Answers to the assignment "decoding" on which the grader itself is measured.
 
 CORRECT must be accepted, WRONG must be rejected with the misconception that stands beside it, and
-MUTANTS, which are wrong in a way that no misconception describes, must be rejected without a name.
+MUTANTS, which have no name and are harder to notice than any generated mutant, without one.
 They are written apart from the checks, in the ways in which people write decoding.
 """
 
@@ -84,64 +84,6 @@ def greedy_softmax(next_logits, bos_id, eos_id, max_len):
         best = probabilities.max(0).indices.item()
         ids += [best]
         done = best == eos_id or len(ids) >= max_len
-    return ids
-
-
-def _g(step=None, more=0, stop=True, after=lambda ids, b, e, m: ids, feed=lambda ids: ids):
-    choose = step or (lambda logits: logits.argmax().item())
-
-    def greedy(next_logits, bos_id, eos_id, max_len):
-        ids = [bos_id]
-        for _ in range(max_len - 1 + more):
-            ids.append(choose(next_logits(feed(ids))))
-            if stop and ids[-1] == eos_id:
-                break
-        return after(ids, bos_id, eos_id, max_len)
-
-    return greedy
-
-
-def w_greedy_until_eos(next_logits, bos_id, eos_id, max_len):
-    ids = [bos_id]
-    token = None
-    while token != eos_id:
-        token = next_logits(ids).argmax().item()
-        ids.append(token)
-    return ids
-
-
-def w_greedy_forever(next_logits, bos_id, eos_id, max_len):
-    ids = [bos_id]
-    while True:
-        ids.append(next_logits(ids).argmax().item())
-        if ids == eos_id:
-            return ids
-
-
-def m_greedy_absolute(next_logits, bos_id, eos_id, max_len):
-    return _g(lambda logits: logits.abs().argmax().item())(next_logits, bos_id, eos_id, max_len)
-
-
-def m_greedy_reversed(next_logits, bos_id, eos_id, max_len):
-    return greedy_for(next_logits, bos_id, eos_id, max_len)[::-1]
-
-
-def m_greedy_two_last(next_logits, bos_id, eos_id, max_len):
-    return _g(feed=lambda ids: ids[-2:])(next_logits, bos_id, eos_id, max_len)
-
-
-def m_greedy_third(next_logits, bos_id, eos_id, max_len):
-    return _g(lambda logits: int(logits.topk(3).indices[2]))(next_logits, bos_id, eos_id, max_len)
-
-
-def m_greedy_twice_bos(next_logits, bos_id, eos_id, max_len):
-    return [bos_id, *greedy_for(next_logits, bos_id, eos_id, max_len)]
-
-
-def m_greedy_entries(next_logits, bos_id, eos_id, max_len):
-    ids = [bos_id]
-    while len(ids) < max_len and ids[-1] != eos_id:
-        ids.append(next_logits(ids).argmax())
     return ids
 
 
@@ -237,70 +179,6 @@ def filter_where(logits, *, top_k=None, top_p=None):
         count = (p.cumsum(-1) < top_p).sum(-1, keepdim=True) + 1
         logits = torch.where(rank < count, logits, NINF)
     return logits
-
-
-def _k(logits, top_k):
-    if top_k is None:
-        return logits
-    k = min(top_k, logits.shape[-1])
-    return logits.masked_fill(logits < logits.topk(k).values[..., -1:], NINF)
-
-
-def _p(logits, top_p, shift=True, keep_first=True):
-    if top_p is None:
-        return logits
-    ordered, order = logits.sort(dim=-1, descending=True)
-    gone = ordered.softmax(-1).cumsum(-1) > top_p
-    if shift:
-        gone[..., 1:] = gone[..., :-1].clone()
-    if keep_first:
-        gone[..., 0] = False
-    return logits.masked_fill(gone.scatter(-1, order, gone), NINF)
-
-
-def m_filter_lowest_number(logits, top_k=None, top_p=None):
-    return _p(_k(logits, top_k), top_p).clamp(min=-1e9)
-
-
-def m_filter_finfo(logits, top_k=None, top_p=None):
-    out = _p(_k(logits, top_k), top_p)
-    return out.masked_fill(out == NINF, torch.finfo(out.dtype).min)
-
-
-def m_filter_half_k(logits, top_k=None, top_p=None):
-    return _p(_k(logits, None if top_k is None else max(1, top_k // 2)), top_p)
-
-
-def m_filter_quarter(logits, top_k=None, top_p=None):
-    return _p(_k(logits, top_k), None if top_p is None else top_p / 4)
-
-
-def m_filter_nothing(logits, top_k=None, top_p=None):
-    return logits * 1.0
-
-
-def m_filter_everything(logits, top_k=None, top_p=None):
-    return torch.full_like(logits, NINF)
-
-
-def m_filter_values(logits, top_k=None, top_p=None):
-    out = _p(_k(logits, top_k), top_p)
-    return out[out > NINF]
-
-
-def m_filter_shifted(logits, top_k=None, top_p=None):
-    out = _p(_k(logits, top_k), top_p)
-    return out - out.amax(-1, keepdim=True)
-
-
-def m_filter_squeezed(logits, top_k=None, top_p=None):
-    """A batch of one comes back without its axis."""
-    found = filter_scatter(logits, top_k, top_p)
-    return found.squeeze(0) if found.ndim > 1 else found
-
-
-def m_filter_rolled(logits, top_k=None, top_p=None):
-    return _p(_k(logits, top_k), top_p).roll(1, -1)
 
 
 # =============================================================================================
@@ -423,61 +301,6 @@ def beam_stops_early(next_log_probs, bos_id, eos_id, beam_size, max_len, length_
     return best
 
 
-def _b(score=None, grow=None, stop=None, pool=None, more=0, ends=True, keep=None, after=None):
-    score = score or (lambda total, ids, eos, alpha: total / (len(ids) - 1) ** alpha)
-    grow = grow or (lambda total, step: total + step)
-    pool = pool or (lambda done, live: done + live)
-
-    def beam_search(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
-        live, done = [([bos_id], 0.0)], []
-        for _ in range(max_len - 1 + more):
-            new = []
-            for ids, total in live:
-                steps = next_log_probs(ids).tolist()
-                new += [([*ids, t], grow(total, x)) for t, x in enumerate(steps)]
-            new = (keep or (lambda n, b: sorted(n, key=lambda p: -p[1])[:b]))(new, beam_size)
-            live = [pair for pair in new if not ends or pair[0][-1] != eos_id]
-            done += [pair for pair in new if ends and pair[0][-1] == eos_id]
-            if not live or (stop and stop(done)):
-                break
-        best = max(pool(done, live), key=lambda p: score(p[1], p[0], eos_id, length_penalty))
-        return (after or (lambda ids, eos: ids))(best[0], eos_id)
-
-    return beam_search
-
-
-def m_beam_random(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
-    ids = [bos_id]
-    while len(ids) < max_len:
-        ids.append(int(next_log_probs(ids).exp().multinomial(1)))
-        if ids[-1] == eos_id:
-            break
-    return ids
-
-
-def m_beam_pair(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
-    return beam_lists(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty), 0.0
-
-
-def m_beam_second(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
-    search = _b(pool=lambda done, live: sorted(done + live, key=lambda p: -p[1])[1:])
-    return search(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty)
-
-
-def m_beam_all(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
-    return [beam_lists(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty)]
-
-
-def m_beam_root(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
-    search = _b(score=lambda total, ids, eos, alpha: total / (len(ids) - 1) ** (3 * alpha - 1))
-    return search(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty)
-
-
-def m_beam_greedy_end(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
-    ids = beam_lists(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty)
-    return [*ids[:-1], max(ids)]
-
-
 # =============================================================================================
 # cached_attention
 # =============================================================================================
@@ -540,70 +363,6 @@ def cached_stacked(query, key, value, cache):
     return torch.matmul(weights, values), (keys, values)
 
 
-def _c(query, keys, values, scale=None, dim=-1):
-    scores = query @ keys.mT / (math.sqrt(query.shape[-1]) if scale is None else scale)
-    return scores.softmax(dim) @ values
-
-
-def _joined(key, value, cache, dim=2):
-    if cache is None:
-        return key, value
-    return torch.cat([cache[0], key], dim), torch.cat([cache[1], value], dim)
-
-
-def w_cached_front(query, key, value, cache):
-    if cache is not None:
-        key, value = torch.cat([key, cache[0]], 2), torch.cat([value, cache[1]], 2)
-    return _c(query, key, value), (key, value)
-
-
-def w_cached_cleared(query, key, value, cache):
-    keys, values = (each.clone() for each in _joined(key, value, cache))
-    if cache is not None:
-        cache[0].mul_(0)
-        cache[1].mul_(0)
-    return _c(query, keys, values), (keys, values)
-
-
-def m_cached_output(query, key, value, cache):
-    return cached_cat(query, key, value, cache)[0]
-
-
-def m_cached_three(query, key, value, cache):
-    output, (keys, values) = cached_cat(query, key, value, cache)
-    return output, keys, values
-
-
-def m_cached_stacked_pair(query, key, value, cache):
-    output, pair = cached_cat(query, key, value, cache)
-    return output, torch.stack(pair)
-
-
-def m_cached_squeezed(query, key, value, cache):
-    output, pair = cached_cat(query, key, value, cache)
-    return output.squeeze(2), pair
-
-
-def m_cached_mean(query, key, value, cache):
-    keys, values = _joined(key, value, cache)
-    return values.mean(2, keepdim=True), (keys, values)
-
-
-def m_cached_hard(query, key, value, cache):
-    keys, values = _joined(key, value, cache)
-    best = (query @ keys.mT).argmax(-1)[..., None].expand(-1, -1, -1, values.shape[-1])
-    return values.gather(2, best), (keys, values)
-
-
-def m_cached_flipped(query, key, value, cache):
-    output, (keys, values) = cached_cat(query, key, value, cache)
-    return output, (keys, values.flip(2))
-
-
-def m_cached_key_scaled(query, key, value, cache):
-    return cached_cat(query, key / 2, value, cache)
-
-
 # =============================================================================================
 # find_the_bug
 # =============================================================================================
@@ -656,45 +415,6 @@ def prompt_recursive(next_logits, prompt, eos_id, max_len):
     return (
         longer if longer[-1] == eos_id else prompt_recursive(next_logits, longer, eos_id, max_len)
     )
-
-
-def bug_as_given(next_logits, prompt, eos_id, max_len):
-    ids = list(prompt)
-    for _ in range(max_len):
-        best = int(next_logits(ids).argmax())
-        ids.append(best)
-        if pred_token == eos_id:  # noqa: F821
-            break
-    return ids
-
-
-def w_bug_no_limit(next_logits, prompt, eos_id, max_len):
-    ids = list(prompt)
-    while ids[-1] != eos_id:
-        ids.append(int(next_logits(ids).argmax()))
-    return ids
-
-
-def m_bug_first_token(next_logits, prompt, eos_id, max_len):
-    return prompt_for(next_logits, prompt[:1], eos_id, max_len)
-
-
-def m_bug_last_repeated(next_logits, prompt, eos_id, max_len):
-    ids = prompt_for(next_logits, prompt, eos_id, max_len)
-    return [*ids[:-1], ids[-2]]
-
-
-def m_bug_string(next_logits, prompt, eos_id, max_len):
-    return " ".join(map(str, prompt_for(next_logits, prompt, eos_id, max_len)))
-
-
-def m_bug_double(next_logits, prompt, eos_id, max_len):
-    ids = prompt_for(next_logits, prompt, eos_id, max_len)
-    return [*prompt, *ids]
-
-
-def m_bug_reversed(next_logits, prompt, eos_id, max_len):
-    return prompt_for(next_logits, prompt[::-1], eos_id, max_len)
 
 
 def m_bug_one_step(next_logits, prompt, eos_id, max_len):
@@ -757,58 +477,6 @@ def all_last_token(next_logits, prompts, eos_id, max_len):
             if len(row) == length and (length == given or row[-1] != eos_id):
                 row.append(next_logits(row).argmax().item())
     return rows
-
-
-def another_as_given(next_logits, prompts, eos_id, max_len):
-    rows = [list(prompt) for prompt in prompts]
-    finished = [False] * len(rows)
-    while not all(finished) and len(rows[0]) < max_len:
-        for row in rows:
-            row.append(int(next_logits(row).argmax()))
-        finished = [row[-1] == eos_id for row in rows]
-    return rows
-
-
-def w_all_never(next_logits, prompts, eos_id, max_len):
-    rows = [list(prompt) for prompt in prompts]
-    for row in rows:
-        while len(row) < max_len:
-            row.append(int(next_logits(row).argmax()))
-            if row == eos_id:
-                break
-    return rows
-
-
-def w_all_no_limit(next_logits, prompts, eos_id, max_len):
-    return [w_bug_no_limit(next_logits, prompt, eos_id, max_len) for prompt in prompts]
-
-
-def m_all_flat(next_logits, prompts, eos_id, max_len):
-    rows = all_one_by_one(next_logits, prompts, eos_id, max_len)
-    return [token for row in rows for token in row]
-
-
-def m_all_reversed(next_logits, prompts, eos_id, max_len):
-    return all_one_by_one(next_logits, prompts, eos_id, max_len)[::-1]
-
-
-def m_all_first_only(next_logits, prompts, eos_id, max_len):
-    return all_one_by_one(next_logits, prompts, eos_id, max_len)[:1]
-
-
-def m_all_tensor(next_logits, prompts, eos_id, max_len):
-    rows = [torch.tensor(row) for row in all_one_by_one(next_logits, prompts, eos_id, max_len)]
-    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
-
-
-def m_all_minus_one(next_logits, prompts, eos_id, max_len):
-    rows = all_one_by_one(next_logits, prompts, eos_id, max_len)
-    longest = max(map(len, rows))
-    return [row + [-1] * (longest - len(row)) for row in rows]
-
-
-def m_all_one_step(next_logits, prompts, eos_id, max_len):
-    return [[*prompt, int(next_logits(prompt).argmax())] for prompt in prompts]
 
 
 # =============================================================================================
@@ -877,40 +545,6 @@ def blame_numpy(next_log_probs, said, listed):
         if each == said:
             return gap, "right"
     return (gap, "search") if gap > 0 else (gap, "model")
-
-
-def m_blame_verdict_only(next_log_probs, said, listed):
-    return blame_loop(next_log_probs, said, listed)[1]
-
-
-def m_blame_capitals(next_log_probs, said, listed):
-    gap, verdict = blame_loop(next_log_probs, said, listed)
-    return gap, verdict.upper()
-
-
-def m_blame_three(next_log_probs, said, listed):
-    gap, verdict = blame_loop(next_log_probs, said, listed)
-    return gap, verdict, len(listed)
-
-
-def m_blame_always_model(next_log_probs, said, listed):
-    return blame_loop(next_log_probs, said, listed)[0], "model"
-
-
-def m_blame_half(next_log_probs, said, listed):
-    gap, verdict = blame_loop(next_log_probs, said, listed)
-    return gap / 2, verdict
-
-
-def m_blame_base_two(next_log_probs, said, listed):
-    gap, verdict = blame_loop(next_log_probs, said, listed)
-    return gap / math.log(2), verdict
-
-
-def m_blame_greedy(next_log_probs, said, listed):
-    greedy = all(next_log_probs(said[:t]).argmax().item() == said[t] for t in range(1, len(said)))
-    gap, _ = blame_loop(next_log_probs, said, listed)
-    return gap, "right" if said in listed else "model" if greedy else "search"
 
 
 # =============================================================================================
@@ -987,39 +621,6 @@ def precision_numpy(hypothesis, references, n):
     return int(clipped), len(mine)
 
 
-def m_precision_list(hypothesis, references, n):
-    return list(precision_dict(hypothesis, references, n))
-
-
-def m_precision_clipped(hypothesis, references, n):
-    return precision_dict(hypothesis, references, n)[0]
-
-
-def m_precision_turned(hypothesis, references, n):
-    return precision_dict(hypothesis, references, n)[::-1]
-
-
-def m_precision_plus_one(hypothesis, references, n):
-    clipped, total = precision_dict(hypothesis, references, n)
-    return clipped + 1, total + 1
-
-
-def m_precision_floats(hypothesis, references, n):
-    clipped, total = precision_dict(hypothesis, references, n)
-    return float(clipped), float(total)
-
-
-def m_precision_backwards(hypothesis, references, n):
-    return precision_dict(hypothesis[::-1], references, n)
-
-
-def m_precision_lower(hypothesis, references, n):
-    def lower(tokens):
-        return [token.lower() for token in tokens]
-
-    return precision_dict(lower(hypothesis), [lower(each) for each in references], n)
-
-
 def m_precision_missed(hypothesis, references, n):
     clipped, total = precision_dict(hypothesis, references, n)
     return total - clipped, total
@@ -1092,77 +693,6 @@ CORRECT = {
 WRONG = {}
 
 MUTANTS = {
-    "decoding.greedy_decode": [
-        m_greedy_absolute,
-        m_greedy_reversed,
-        m_greedy_two_last,
-        m_greedy_third,
-        m_greedy_twice_bos,
-        m_greedy_entries,
-    ],
-    "decoding.filter_logits": [
-        m_filter_lowest_number,
-        m_filter_finfo,
-        m_filter_half_k,
-        m_filter_quarter,
-        m_filter_nothing,
-        m_filter_everything,
-        m_filter_values,
-        m_filter_shifted,
-        m_filter_rolled,
-        m_filter_squeezed,
-    ],
-    "decoding.beam_search": [
-        m_beam_random,
-        m_beam_pair,
-        m_beam_second,
-        m_beam_all,
-        m_beam_root,
-        m_beam_greedy_end,
-    ],
-    "decoding.cached_attention": [
-        m_cached_output,
-        m_cached_three,
-        m_cached_stacked_pair,
-        m_cached_squeezed,
-        m_cached_mean,
-        m_cached_hard,
-        m_cached_flipped,
-        m_cached_key_scaled,
-    ],
-    "decoding.find_the_bug": [
-        m_bug_first_token,
-        m_bug_last_repeated,
-        m_bug_string,
-        m_bug_double,
-        m_bug_reversed,
-        m_bug_one_step,
-    ],
-    "decoding.find_another_bug": [
-        m_all_flat,
-        m_all_reversed,
-        m_all_first_only,
-        m_all_tensor,
-        m_all_minus_one,
-        m_all_one_step,
-    ],
-    "decoding.search_or_model": [
-        m_blame_verdict_only,
-        m_blame_capitals,
-        m_blame_three,
-        m_blame_always_model,
-        m_blame_half,
-        m_blame_base_two,
-        m_blame_greedy,
-    ],
-    "decoding.clipped_precision": [
-        m_precision_list,
-        m_precision_clipped,
-        m_precision_turned,
-        m_precision_plus_one,
-        m_precision_floats,
-        m_precision_backwards,
-        m_precision_missed,
-        m_precision_lower,
-    ],
+    "decoding.find_the_bug": [m_bug_one_step],
+    "decoding.clipped_precision": [m_precision_missed],
 }

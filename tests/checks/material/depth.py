@@ -1,7 +1,7 @@
 """Answers to the assignment "depth" on which the grader itself is measured.
 
 CORRECT must be accepted, WRONG must be rejected with the misconception that stands beside it, and
-MUTANTS, which are wrong in a way that no misconception describes, must be rejected without a name.
+MUTANTS, which have no name and are harder to notice than any generated mutant, without one.
 They are written apart from the checks.
 """
 
@@ -76,29 +76,8 @@ def field_numpy(kernel_size, num_layers, dilation=1):
     return np.int64(1) + np.sum([(kernel_size - 1) * dilation] * num_layers)
 
 
-def m_field_tensor(kernel_size, num_layers, dilation=1):
-    return torch.tensor(field_loop(kernel_size, num_layers, dilation))
-
-
 def m_field_even(kernel_size, num_layers, dilation=1):
     return field_loop(kernel_size, num_layers, dilation) // 2 * 2
-
-
-def m_field_plus_two(kernel_size, num_layers, dilation=1):
-    return field_loop(kernel_size, num_layers, dilation) + 2
-
-
-def m_field_swapped(kernel_size, num_layers, dilation=1):
-    return 1 + kernel_size * (num_layers - 1) * dilation
-
-
-def m_field_text(kernel_size, num_layers, dilation=1):
-    return str(field_loop(kernel_size, num_layers, dilation))
-
-
-def m_field_range(kernel_size, num_layers, dilation=1):
-    half = num_layers * (kernel_size - 1) * dilation // 2
-    return (-half, half)
 
 
 # =============================================================================================
@@ -165,39 +144,6 @@ def previous_moved_keys(places, sharpness):
     return scores.where(torch.ones_like(scores).tril() > 0, -torch.inf).softmax(1)
 
 
-def w_previous_no_mask(places, sharpness):
-    return _previous(places, sharpness, mask=False)
-
-
-def w_previous_late_mask(places, sharpness):
-    return _previous(places, sharpness, mask=False).tril()
-
-
-def w_previous_strict(places, sharpness):
-    scores = _previous(places, sharpness, weigh=lambda scores, hidden: scores)
-    return scores.masked_fill(torch.eye(len(scores)) > 0, -torch.inf).softmax(1)
-
-
-def m_previous_reversed(places, sharpness):
-    return _previous(places, sharpness).flip(0)
-
-
-def m_previous_half(places, sharpness):
-    return _previous(places, sharpness) / 2
-
-
-def m_previous_blurred(places, sharpness):
-    return _previous(places, sharpness / 3)
-
-
-def m_previous_first(places, sharpness):
-    return _previous(places, sharpness, moved=lambda s: s + 3 * (torch.arange(len(s)) == 0))
-
-
-def m_previous_three_back(places, sharpness):
-    return _previous(places, sharpness, below=3)
-
-
 # =============================================================================================
 # logit_lens
 # =============================================================================================
@@ -249,35 +195,6 @@ def lens_hooks(model, x):
 def lens_copied(model, x):
     mine = copy.deepcopy(model)
     return lens_states_first(mine, x.clone())
-
-
-def w_lens_no_start(model, x):
-    return lens_cat(model, x)[1:]
-
-
-def w_lens_list(model, x):
-    return list(lens_cat(model, x))
-
-
-def m_lens_centred(model, x):
-    logits = lens_cat(model, x)
-    return logits - logits.mean(-1, keepdim=True)
-
-
-def m_lens_scaled(model, x):
-    return lens_cat(model, x) / model.output_proj.weight.shape[1] ** 0.5
-
-
-def m_lens_half(model, x):
-    return lens_cat(model, x) * 0.5
-
-
-def m_lens_zeros(model, x):
-    return torch.zeros_like(lens_cat(model, x))
-
-
-def m_lens_flipped(model, x):
-    return lens_cat(model, x).flip(-1)
 
 
 # =============================================================================================
@@ -362,34 +279,6 @@ def damage_renormalized(query, key, value, mask):
     return torch.stack(found)
 
 
-def w_damage_no_mask_at_all(query, key, value, mask):
-    return damage_loop(query, key, value, torch.ones_like(mask))
-
-
-def w_damage_signed(query, key, value, mask):
-    return _damages(query, key, value, mask, size=lambda one, other: (one - other).mean())
-
-
-def m_damage_reversed(query, key, value, mask):
-    return damage_loop(query, key, value, mask).flip(0)
-
-
-def m_damage_half(query, key, value, mask):
-    return damage_loop(query, key, value, mask) / 2
-
-
-def m_damage_largest(query, key, value, mask):
-    return _damages(query, key, value, mask, size=lambda one, other: (one - other).abs().amax())
-
-
-def m_damage_first_feature(query, key, value, mask):
-    return damage_loop(query, key, value[:, :1], mask)
-
-
-def m_damage_fourth(query, key, value, mask):
-    return _damages(query, key, value, mask, size=lambda one, other: (one - other).pow(4).mean())
-
-
 # =============================================================================================
 # needed_offset
 # =============================================================================================
@@ -460,57 +349,13 @@ def offset_numpy(query, key, value, max_offset):
     return int(damage[1:].argmax()) + 1
 
 
-def w_offset_zero(query, key, value, max_offset):
-    return _offsets(query, key, value, max_offset) - 1
-
-
 def w_offset_rest(query, key, value, max_offset):
     return _offsets(query, key, value, max_offset, size=lambda one, other: one.square().sum())
-
-
-def w_offset_tensor(query, key, value, max_offset):
-    return torch.tensor(_offsets(query, key, value, max_offset))
-
-
-def m_offset_middle(query, key, value, max_offset):
-    return max_offset // 2 + 1
-
-
-def m_offset_most(query, key, value, max_offset):
-    return max_offset
-
-
-def m_offset_negative(query, key, value, max_offset):
-    return -_offsets(query, key, value, max_offset)
-
-
-def m_offset_list(query, key, value, max_offset):
-    return [_offsets(query, key, value, max_offset)]
-
-
-def m_offset_scaled_by_the_length(query, key, value, max_offset):
-    wider = (query.shape[-1] / query.shape[0]) ** 0.5
-    return offset_by_distance(query * wider, key, value, max_offset)
-
-
-def m_offset_place(query, key, value, max_offset):
-    return len(query) - 1 - _offsets(query, key, value, max_offset)
 
 
 # =============================================================================================
 # find_the_bug
 # =============================================================================================
-
-
-def bug_as_given(letters):
-    places = torch.eye(len(letters)).to(letters)
-    look_back = 20 * torch.diag(torch.ones(len(letters) - 1), -1).to(letters)
-    past = torch.ones(len(letters), len(letters), device=letters.device).tril().bool()
-    query, key, value = places @ look_back, places, letters
-    before, _ = attention.scaled_dot_product_attention(query, key, value, past)
-    query, key, value = 20 * letters, letters, before
-    found, _ = attention.scaled_dot_product_attention(query, key, value, past)
-    return found
 
 
 def _layers(letters, parts=("letters", "before", "letters"), first=20.0, second=20.0, **more):
@@ -576,26 +421,6 @@ def induction_numpy(letters):
     return torch.from_numpy(found).to(letters)
 
 
-def m_bug_sharper(letters):
-    return _layers(letters, first=100.0, second=100.0)[0]
-
-
-def m_bug_half(letters):
-    return _layers(letters)[0] / 2
-
-
-def m_bug_probabilities(letters):
-    return _layers(letters)[0].softmax(-1)
-
-
-def m_bug_last_row(letters):
-    return _layers(letters)[0][-1]
-
-
-def m_bug_reversed(letters):
-    return _layers(letters)[0].flip(0)
-
-
 CORRECT = {
     FIELD: [
         field_formula,
@@ -638,42 +463,5 @@ WRONG = {
 }
 
 MUTANTS = {
-    FIELD: [
-        m_field_tensor,
-        m_field_even,
-        m_field_plus_two,
-        m_field_swapped,
-        m_field_text,
-        m_field_range,
-    ],
-    PREVIOUS: [
-        m_previous_reversed,
-        m_previous_half,
-        m_previous_blurred,
-        m_previous_first,
-        m_previous_three_back,
-    ],
-    LENS: [m_lens_centred, m_lens_scaled, m_lens_half, m_lens_zeros, m_lens_flipped],
-    DAMAGE: [
-        m_damage_reversed,
-        m_damage_half,
-        m_damage_largest,
-        m_damage_first_feature,
-        m_damage_fourth,
-    ],
-    OFFSET: [
-        m_offset_middle,
-        m_offset_most,
-        m_offset_negative,
-        m_offset_list,
-        m_offset_place,
-        m_offset_scaled_by_the_length,
-    ],
-    BUG: [
-        m_bug_sharper,
-        m_bug_half,
-        m_bug_probabilities,
-        m_bug_last_row,
-        m_bug_reversed,
-    ],
+    FIELD: [m_field_even],
 }

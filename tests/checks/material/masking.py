@@ -1,7 +1,7 @@
 """Answers to the assignment "masking" on which the grader itself is measured.
 
 CORRECT must be accepted, WRONG must be rejected with the misconception that stands beside it, and
-MUTANTS, which are wrong in a way that no misconception describes, must be rejected without a name.
+MUTANTS, which have no name and are harder to notice than any generated mutant, without one.
 They are written apart from the checks, in the ways in which people write masks.
 """
 
@@ -62,40 +62,8 @@ def pad_difference(ids, pad_id):
     return (ids - pad_id).bool().reshape(len(ids), 1, 1, -1)
 
 
-def m_pad_not_last(ids, pad_id):
-    mask = pad_unsqueeze(ids, pad_id)
-    mask[..., -1] = True
-    return mask
-
-
-def m_pad_first_open(ids, pad_id):
-    mask = pad_unsqueeze(ids, pad_id)
-    mask[..., 0] = True
-    return mask
-
-
-def m_pad_shifted(ids, pad_id):
-    return pad_unsqueeze(ids, pad_id).roll(1, -1)
-
-
-def m_pad_next_id(ids, pad_id):
-    return (ids != pad_id + 1)[:, None, None]
-
-
 def m_pad_two_ids(ids, pad_id):
     return ((ids != pad_id) & (ids != 0))[:, None, None]
-
-
-def m_pad_list(ids, pad_id):
-    return pad_unsqueeze(ids, pad_id).tolist()
-
-
-def m_pad_reversed(ids, pad_id):
-    return pad_unsqueeze(ids, pad_id).flip(0)
-
-
-def m_pad_everything(ids, pad_id):
-    return torch.ones(len(ids), 1, 1, ids.shape[1], dtype=torch.bool)
 
 
 # =============================================================================================
@@ -148,48 +116,8 @@ def causal_moved(length, device=None):
     return torch.ones(length, length).tril().bool()[None, None].to(device)
 
 
-def m_causal_window(length, device=None):
-    t = torch.arange(length, device=device)
-    gap = t[:, None] - t
-    return ((gap >= 0) & (gap < 3))[None, None]
-
-
-def m_causal_not_first(length, device=None):
-    mask = causal_tril(length, device)
-    mask[..., 0] = False
-    return mask
-
-
-def m_causal_last_row(length, device=None):
-    mask = causal_tril(length, device)
-    mask[..., -1, :] = mask[..., -1, :] & False
-    return mask
-
-
-def m_causal_even(length, device=None):
-    t = torch.arange(length, device=device)
-    return ((t <= t[:, None]) & ((t[:, None] - t) % 2 == 0))[None, None]
-
-
-def m_causal_zeros(length, device=None):
-    return torch.zeros(1, 1, length, length, dtype=torch.bool, device=device)
-
-
-def m_causal_column(length, device=None):
-    return torch.ones(1, 1, length, 1, dtype=torch.bool, device=device)
-
-
-def m_causal_squared(length, device=None):
-    return causal_compare(length * length, device)
-
-
 def w_causal_numpy(length, device=None):
     return np.tri(length, dtype=bool)[None, None]
-
-
-def m_causal_third(length, device=None):
-    t = torch.arange(length, device=device)
-    return (t <= t[:, None] + 2)[None, None]
 
 
 # =============================================================================================
@@ -247,42 +175,8 @@ def target_sum(ids, pad_id):
     return tr.padding_mask(ids, pad_id).int() + tr.causal_mask(ids.shape[1], ids.device).int() == 2
 
 
-def m_target_flipped(ids, pad_id):
-    return target_loops(ids.flip(1), pad_id)
-
-
-def m_target_first_open(ids, pad_id):
-    mask = target_loops(ids, pad_id)
-    mask[..., 0] = True
-    return mask
-
-
-def m_target_diagonal_open(ids, pad_id):
-    return target_loops(ids, pad_id) | torch.eye(ids.shape[1], dtype=torch.bool)
-
-
-def m_target_window(ids, pad_id):
-    return torch.triu(target_loops(ids, pad_id), diagonal=-2)
-
-
-def m_target_transposed(ids, pad_id):
-    return target_loops(ids, pad_id).transpose(0, 2)
-
-
-def m_target_ends(ids, pad_id):
-    return target_loops(torch.cat([ids[:, 1:], ids[:, :1]], dim=1), pad_id)
-
-
 def w_target_numpy(ids, pad_id):
     return target_loops(ids, pad_id).numpy()
-
-
-def m_target_nothing(ids, pad_id):
-    return target_loops(ids, pad_id) & False
-
-
-def m_target_pair(ids, pad_id):
-    return tr.padding_mask(ids, pad_id), tr.causal_mask(ids.shape[1])
 
 
 # =============================================================================================
@@ -362,60 +256,6 @@ def soft_quotient(scores, mask):
     return w.nan_to_num(0.0)
 
 
-def m_soft_squared(scores, mask):
-    w = soft_inf(scores, mask) ** 2
-    return w / w.sum(-1, keepdim=True).clamp(min=1e-3)
-
-
-def m_soft_temperature(scores, mask):
-    return soft_inf(scores / 2, mask)
-
-
-def m_soft_first_key(scores, mask):
-    w = soft_inf(scores, mask)
-    return torch.cat([w[..., :1] + (w.sum(-1, keepdim=True) == 0), w[..., 1:]], -1)
-
-
-def m_soft_sigmoid(scores, mask):
-    return scores.sigmoid() * mask
-
-
-def m_soft_uniform(scores, mask):
-    m = mask.expand(scores.shape).to(scores.dtype)
-    return m / m.sum(-1, keepdim=True).clamp(min=1)
-
-
-def m_soft_hard(scores, mask):
-    w = soft_inf(scores, mask)
-    return (w == w.amax(-1, keepdim=True)).to(scores.dtype) * mask
-
-
-def m_soft_everything(scores, mask):
-    low = scores.masked_fill(~mask, NINF)
-    return low.flatten().softmax(0).view(scores.shape)
-
-
-def m_soft_dropped(scores, mask):
-    return F.dropout(soft_inf(scores, mask), 0.3)
-
-
-def m_soft_rolled(scores, mask):
-    return soft_inf(scores, mask).roll(1, -1)
-
-
-def m_soft_mask_of_one_head(scores, mask):
-    return soft_lowest(scores, mask[:, :1] if mask.ndim == 4 else mask)
-
-
-def m_soft_squeezed(scores, mask):
-    """What has the size 1 is gone from the result."""
-    return soft_lowest(scores, mask).squeeze()
-
-
-def m_soft_list(scores, mask):
-    return soft_inf(scores, mask).tolist()
-
-
 # =============================================================================================
 # find_the_bug
 # =============================================================================================
@@ -465,45 +305,9 @@ bug_multiplied = _decode(target_product)
 bug_from_minimum = _decode(target_minimum, soft_where_nan)
 
 
-def bug_as_given(query, key, value, ids, pad_id):
-    length = ids.shape[1]
-    tokens = (ids != pad_id)[:, None, :, None]
-    past = torch.tril(torch.ones(length, length, dtype=torch.bool))
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    return tr.masked_softmax(scores, tokens & past) @ value
-
-
-def m_bug_no_query_scale(query, key, value, ids, pad_id):
-    return bug_mended(query * 2, key, value, ids, pad_id)
-
-
-def m_bug_values_shifted(query, key, value, ids, pad_id):
-    return bug_mended(query, key, value.roll(1, -2), ids, pad_id)
-
-
-def m_bug_query_key_swapped(query, key, value, ids, pad_id):
-    return bug_mended(key, query, value, ids, pad_id)
-
-
-def m_bug_window(query, key, value, ids, pad_id):
-    return _decode(lambda i, p: target_blocked(i, p).triu(-2))(query, key, value, ids, pad_id)
-
-
 def m_bug_zero_padding_queries(query, key, value, ids, pad_id):
     out = bug_mended(query, key, value, ids, pad_id)
     return out * 0.5 * ((ids != pad_id)[:, None, :, None] + 1.0)
-
-
-def m_bug_half(query, key, value, ids, pad_id):
-    return bug_mended(query.half(), key.half(), value.half(), ids, pad_id)
-
-
-def m_bug_squeezed(query, key, value, ids, pad_id):
-    return bug_by_query(query, key, value, ids, pad_id).squeeze(0)
-
-
-def m_bug_with_weights(query, key, value, ids, pad_id):
-    return bug_mended(query, key, value, ids, pad_id), ids
 
 
 # =============================================================================================
@@ -542,45 +346,6 @@ another_inf = _attend(soft_inf)
 another_empty = _attend(soft_empty_rows_first)
 another_by_hand = _attend(soft_by_hand)
 another_lowest = _attend(soft_lowest)
-
-
-def another_as_given(query, key, value, mask):
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    scores = scores.masked_fill(mask == 0, -1e10)
-    return scores.softmax(dim=-1) @ value
-
-
-def m_another_keys_as_values(query, key, value, mask):
-    return another_mended(query, key.flip(-2), value, mask)
-
-
-def m_another_twice(query, key, value, mask):
-    return 2 * another_mended(query, key, value, mask)
-
-
-def m_another_ones(query, key, value, mask):
-    return another_mended(query, key, value, mask) + (~mask.any(-1, keepdim=True)).to(query.dtype)
-
-
-def m_another_scores(query, key, value, mask):
-    return (query @ key.mT).masked_fill(~mask, 0) @ value
-
-
-def m_another_first(query, key, value, mask):
-    return another_mended(query, key, value, mask[..., :1] | mask)
-
-
-def m_another_mask_of_one_head(query, key, value, mask):
-    return another_mended(query, key, value, mask[:, :1] if mask.ndim == 4 else mask)
-
-
-def m_another_squeezed(query, key, value, mask):
-    return another_mended(query, key, value, mask).squeeze()
-
-
-def m_another_softmax_twice(query, key, value, mask):
-    weights = soft_inf(soft_inf(query @ key.mT, mask), mask)
-    return weights @ value
 
 
 # =============================================================================================
@@ -653,19 +418,6 @@ def _new(token):
     return torch.randn(token.shape, dtype=token.dtype)
 
 
-def _moves(model, x, new=_new, size=None, base=None, place=None):
-    """(T, T): how much output t moves when token s is changed, in parts that may be wrong."""
-    size = size or (lambda change: change.abs().amax(-1).amax(0))
-    place = place or (lambda s: (slice(None), s))
-    base = model(x) if base is None else base
-    result = []
-    for s in range(x.shape[1]):
-        other = x.clone()
-        other[place(s)] = new(other[place(s)])
-        result.append(size(model(other) - base))
-    return torch.stack(result, dim=1)
-
-
 def w_moved_last_stays(model, x):
     """Each round puts the token of the round before back; nobody does so after the last."""
     before, first, result = model(x), x.clone(), []
@@ -674,41 +426,6 @@ def w_moved_last_stays(model, x):
         x[:, s] = _new(x[:, s])
         result.append((model(x) - before).abs().amax((0, 2)) > 1e-4)
     return torch.stack(result, 1)
-
-
-def w_moved_everything(model, x):
-    return torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
-
-
-def m_moved_triangle(model, x):
-    return w_moved_everything(model, x).tril()
-
-
-def m_moved_coarse(model, x):
-    return _moves(model, x) > 1.5
-
-
-def m_moved_shifted(model, x):
-    return moved_loops(model, x).roll(1, 0)
-
-
-def m_moved_not_the_last(model, x):
-    moved = moved_loops(model, x)
-    moved[:, -1] = False
-    return moved
-
-
-def m_moved_or_its_mirror(model, x):
-    moved = moved_loops(model, x)
-    return moved | moved.T
-
-
-def m_moved_by_chance(model, x):
-    return torch.rand(x.shape[1], x.shape[1]) > 0.5
-
-
-def m_moved_list(model, x):
-    return moved_loops(model, x).tolist()
 
 
 # =============================================================================================
@@ -774,38 +491,6 @@ def _leaks(moved):
 
 def w_ahead_first(moved):
     return (_leaks(moved) or [0])[0]
-
-
-def w_ahead_back(moved):
-    return max((t - s for t, s in moved.nonzero().tolist() if t > s), default=0)
-
-
-def m_ahead_zero(model, x):
-    return 0
-
-
-def m_ahead_float(moved):
-    return float(_furthest(moved)) + 0.5
-
-
-def m_ahead_mean(moved):
-    return round(sum(_leaks(moved)) / max(1, len(_leaks(moved))))
-
-
-def m_ahead_both_ways(moved):
-    return w_ahead_back(moved) - _furthest(moved)
-
-
-def m_ahead_two_at_most(moved):
-    return min(2, _furthest(moved))
-
-
-def m_ahead_none(moved):
-    _furthest(moved)
-
-
-def m_ahead_negative(moved):
-    return -_furthest(moved)
 
 
 CORRECT = {
@@ -905,86 +590,6 @@ WRONG = {
 }
 
 MUTANTS = {
-    "masking.padding_mask": [
-        m_pad_not_last,
-        m_pad_first_open,
-        m_pad_shifted,
-        m_pad_next_id,
-        m_pad_two_ids,
-        m_pad_list,
-        m_pad_reversed,
-        m_pad_everything,
-    ],
-    "masking.causal_mask": [
-        m_causal_window,
-        m_causal_not_first,
-        m_causal_last_row,
-        m_causal_even,
-        m_causal_zeros,
-        m_causal_column,
-        m_causal_squared,
-        m_causal_third,
-    ],
-    "masking.target_mask": [
-        m_target_flipped,
-        m_target_first_open,
-        m_target_diagonal_open,
-        m_target_window,
-        m_target_transposed,
-        m_target_ends,
-        m_target_nothing,
-        m_target_pair,
-    ],
-    "masking.masked_softmax": [
-        m_soft_squared,
-        m_soft_temperature,
-        m_soft_first_key,
-        m_soft_sigmoid,
-        m_soft_uniform,
-        m_soft_hard,
-        m_soft_everything,
-        m_soft_dropped,
-        m_soft_rolled,
-        m_soft_list,
-        m_soft_mask_of_one_head,
-        m_soft_squeezed,
-    ],
-    "masking.find_the_bug": [
-        m_bug_no_query_scale,
-        m_bug_values_shifted,
-        m_bug_query_key_swapped,
-        m_bug_window,
-        m_bug_zero_padding_queries,
-        m_bug_half,
-        m_bug_with_weights,
-        m_bug_squeezed,
-    ],
-    "masking.find_another_bug": [
-        m_another_keys_as_values,
-        m_another_twice,
-        m_another_ones,
-        m_another_scores,
-        m_another_first,
-        m_another_softmax_twice,
-        m_another_mask_of_one_head,
-        m_another_squeezed,
-    ],
-    "masking.moved_outputs": [
-        m_moved_triangle,
-        m_moved_coarse,
-        m_moved_shifted,
-        m_moved_not_the_last,
-        m_moved_or_its_mirror,
-        m_moved_by_chance,
-        m_moved_list,
-    ],
-    "masking.how_far_ahead": [
-        m_ahead_zero,
-        _of_map(m_ahead_float),
-        _of_map(m_ahead_mean),
-        _of_map(m_ahead_both_ways),
-        _of_map(m_ahead_two_at_most),
-        _of_map(m_ahead_none),
-        _of_map(m_ahead_negative),
-    ],
+    "masking.padding_mask": [m_pad_two_ids],
+    "masking.find_the_bug": [m_bug_zero_padding_queries],
 }

@@ -1,14 +1,13 @@
 """Answers to the assignment "sequences" on which the grader itself is measured.
 
 CORRECT must be accepted, WRONG must be rejected with the misconception that stands beside it, and
-MUTANTS, which are wrong in a way that no misconception describes, must be rejected without a name.
+MUTANTS, which have no name and are harder to notice than any generated mutant, without one.
 They are written apart from the checks.
 """
 
 from __future__ import annotations
 
 import copy
-from functools import reduce
 
 import numpy as np
 import torch
@@ -58,47 +57,6 @@ def step_row_by_row(x, hidden, weight_x, weight_h, bias):
 def step_exponentials(x, hidden, weight_x, weight_h, bias):
     twice = 2 * (x @ weight_x.mT + hidden @ weight_h.mT + bias)
     return 2 * torch.sigmoid(twice) - 1
-
-
-def _sum(x, hidden, weight_x, weight_h, bias, times=1.0):
-    return F.linear(x, weight_x) + F.linear(hidden, weight_h) + times * bias
-
-
-def w_step_no_tanh(x, hidden, weight_x, weight_h, bias):
-    return _sum(x, hidden, weight_x, weight_h, bias)
-
-
-def w_step_square(x, hidden, weight_x, weight_h, bias):
-    return torch.tanh(F.linear(x, weight_x, bias) + torch.matmul(hidden, weight_h))
-
-
-def w_step_detached(x, hidden, weight_x, weight_h, bias):
-    return step_linear(x, hidden, weight_x, weight_h, bias).detach()
-
-
-def m_step_half(x, hidden, weight_x, weight_h, bias):
-    return step_linear(x, hidden, weight_x, weight_h, bias) / 2
-
-
-def m_step_zeros(x, hidden, weight_x, weight_h, bias):
-    return torch.zeros_like(hidden)
-
-
-def m_step_mean(x, hidden, weight_x, weight_h, bias):
-    new = step_linear(x, hidden, weight_x, weight_h, bias)
-    return new - new.mean(dim=0)
-
-
-def m_step_negative(x, hidden, weight_x, weight_h, bias):
-    return -step_linear(x, hidden, weight_x, weight_h, bias)
-
-
-def m_step_first(x, hidden, weight_x, weight_h, bias):
-    return step_linear(x, hidden, weight_x, weight_h, bias)[0]
-
-
-def m_step_minus(x, hidden, weight_x, weight_h, bias):
-    return torch.tanh(F.linear(x, weight_x, bias) - F.linear(hidden, weight_h))
 
 
 # =============================================================================================
@@ -163,50 +121,6 @@ def unroll_recursive(x, hidden, weight_x, weight_h, bias):
     return torch.cat([first.unsqueeze(1), rest], dim=1)
 
 
-def w_unroll_last(x, hidden, weight_x, weight_h, bias):
-    return reduce(
-        lambda state, token: _step(token, state, weight_x, weight_h, bias), x.unbind(1), hidden
-    )
-
-
-def w_unroll_no_tanh(x, hidden, weight_x, weight_h, bias):
-    states = []
-    for token in x.unbind(1):
-        hidden = F.linear(token, weight_x, bias) + F.linear(hidden, weight_h)
-        states.append(hidden)
-    return torch.stack(states, dim=1)
-
-
-def w_unroll_list(x, hidden, weight_x, weight_h, bias):
-    return list(unroll_index(x, hidden, weight_x, weight_h, bias).unbind(1))
-
-
-def m_unroll_half(x, hidden, weight_x, weight_h, bias):
-    return unroll_index(x, hidden, weight_x, weight_h, bias) * 0.5
-
-
-def m_unroll_mean(x, hidden, weight_x, weight_h, bias):
-    states = unroll_index(x, hidden, weight_x, weight_h, bias)
-    return states.mean(dim=1, keepdim=True).expand_as(states)
-
-
-def m_unroll_batch_flipped(x, hidden, weight_x, weight_h, bias):
-    return unroll_index(x, hidden, weight_x, weight_h, bias).flip(2)
-
-
-def m_unroll_sum(x, hidden, weight_x, weight_h, bias):
-    return unroll_index(x, hidden, weight_x, weight_h, bias).cumsum(dim=1)
-
-
-def m_unroll_twice(x, hidden, weight_x, weight_h, bias):
-    last = unroll_index(x, hidden, weight_x, weight_h, bias)[:, -1]
-    return unroll_index(x, last, weight_x, weight_h, bias)
-
-
-def m_unroll_number(x, hidden, weight_x, weight_h, bias):
-    return unroll_index(x, hidden, weight_x, weight_h, bias).sum()
-
-
 # =============================================================================================
 # additive_attention
 # =============================================================================================
@@ -265,58 +179,6 @@ def additive_list(query, states, weight_query, weight_states, vector, mask):
     scores = scores.masked_fill(mask == False, torch.finfo(scores.dtype).min)  # noqa: E712
     weights = scores.softmax(dim=-1)
     return [states.mT.matmul(weights.unsqueeze(-1)).squeeze(-1), weights]
-
-
-def _additive(query, states, weight_query, weight_states, vector, mask, **parts):
-    """Additive attention in which what is wrong can be said."""
-    score, weigh, sum_up = (parts.get(name) for name in ("score", "weigh", "sum_up"))
-    scores = (score or _scores)(query, states, weight_query, weight_states, vector)
-    weights = (weigh or _weights)(scores, mask)
-    context = (weights.unsqueeze(-1) * states).sum(1) if sum_up is None else sum_up(weights, states)
-    return context, weights
-
-
-def w_additive_no_mask(*arguments):
-    return _additive(*arguments, weigh=lambda scores, mask: F.softmax(scores, -1))
-
-
-def w_additive_late_mask(*arguments):
-    return _additive(
-        *arguments, weigh=lambda scores, mask: F.softmax(scores, -1).masked_fill(~mask, 0.0)
-    )
-
-
-def w_additive_mean(*arguments):
-    return _additive(*arguments, sum_up=lambda weights, states: torch.mean(states, 1))
-
-
-def m_additive_first_state(*arguments):
-    return _additive(*arguments, sum_up=lambda weights, states: states[:, 0])
-
-
-def m_additive_half(*arguments):
-    return _additive(
-        *arguments, sum_up=lambda weights, states: (weights[:, None] @ states)[:, 0] / 2
-    )
-
-
-def m_additive_sharper(*arguments):
-    return _additive(*arguments, score=lambda *most: 3 * _scores(*most))
-
-
-def m_additive_even(*arguments):
-    return _additive(
-        *arguments, weigh=lambda scores, mask: (mask / mask.sum(1, True)).to(scores.dtype)
-    )
-
-
-def m_additive_context_only(*arguments):
-    return _additive(*arguments)[0]
-
-
-def m_additive_log(*arguments):
-    context, weights = _additive(*arguments)
-    return context, weights.clamp(min=1e-9).log()
 
 
 # =============================================================================================
@@ -386,38 +248,6 @@ def cost_graph(layer, batch_size, length, size, kernel_size=3):
     return batch_size * kernel_size * length * size * size, 1, layers
 
 
-def w_cost_fraction(layer, batch_size, length, size, kernel_size=3):
-    work, waiting, path = cost_dictionary(layer, batch_size, length, size, kernel_size)
-    return work / 2 * 2, waiting, path
-
-
-def m_cost_cube(layer, batch_size, length, size, kernel_size=3):
-    return batch_size * length * size**3, length, 1
-
-
-def m_cost_two_numbers(layer, batch_size, length, size, kernel_size=3):
-    return cost_dictionary(layer, batch_size, length, size, kernel_size)[:2]
-
-
-def m_cost_text(layer, batch_size, length, size, kernel_size=3):
-    return "T D^2"
-
-
-def m_cost_plus_one(layer, batch_size, length, size, kernel_size=3):
-    work, waiting, path = cost_dictionary(layer, batch_size, length, size, kernel_size)
-    return work + 1, waiting, path
-
-
-def m_cost_batch_square(layer, batch_size, length, size, kernel_size=3):
-    work, waiting, path = cost_dictionary(layer, batch_size, length, size, kernel_size)
-    return work * batch_size * 7, waiting, path
-
-
-def m_cost_path_doubled(layer, batch_size, length, size, kernel_size=3):
-    work, waiting, path = cost_dictionary(layer, batch_size, length, size, kernel_size)
-    return work, waiting, 3 * path
-
-
 # =============================================================================================
 # memory_span
 # =============================================================================================
@@ -477,44 +307,9 @@ def span_in_place_and_back(model, x, other, share):
     return int(torch.where(distance >= share * distance[0])[0][-1])
 
 
-def w_span_tensor(model, x, other, share):
-    distance = _distance(model, x, other)
-    return (distance >= share * distance[0]).nonzero()[-1, 0]
-
-
-def m_span_middle(model, x, other, share):
-    return x.shape[1] // 2
-
-
-def m_span_list(model, x, other, share):
-    return [span_loop(model, x, other, share)]
-
-
-def m_span_negative(model, x, other, share):
-    return -1 - span_loop(model, x, other, share)
-
-
-def m_span_from_the_end(model, x, other, share):
-    return x.shape[1] - 1 - span_loop(model, x, other, share)
-
-
-def m_span_half_share(model, x, other, share):
-    return (span_loop(model, x, other, share) + 1) // 3
-
-
-def m_span_text(model, x, other, share):
-    return "4"
-
-
 # =============================================================================================
 # find_the_bug
 # =============================================================================================
-
-
-def bug_as_given(forwards, backwards, x):
-    left_to_right, _ = forwards(x)
-    right_to_left, _ = backwards(x.flip(dims=[1]))
-    return torch.cat([left_to_right, right_to_left], dim=-1)
 
 
 def _turned(x, axis=1):
@@ -561,31 +356,6 @@ def both_flipped_first(forwards, backwards, x):
     return torch.flip(torch.cat([left, backwards(turned)[0]], dim=-1), (1,))
 
 
-def m_both_half(forwards, backwards, x):
-    return both_index(forwards, backwards, x) / 2
-
-
-def m_both_zeros(forwards, backwards, x):
-    right = _turned(backwards(_turned(x))[0])
-    return torch.cat([torch.zeros_like(right), right], -1)
-
-
-def m_both_tanh(forwards, backwards, x):
-    return torch.tanh(both_index(forwards, backwards, x))
-
-
-def m_both_left_only(forwards, backwards, x):
-    return forwards(x)[0]
-
-
-def m_both_negative(forwards, backwards, x):
-    return torch.cat([forwards(x)[0], -_turned(backwards(_turned(x))[0])], -1)
-
-
-def m_both_first_row(forwards, backwards, x):
-    return both_index(forwards, backwards, x)[0]
-
-
 CORRECT = {
     STEP: [
         step_linear,
@@ -625,53 +395,4 @@ CORRECT = {
 
 WRONG = {}
 
-MUTANTS = {
-    STEP: [
-        m_step_half,
-        m_step_zeros,
-        m_step_mean,
-        m_step_negative,
-        m_step_first,
-        m_step_minus,
-    ],
-    UNROLL: [
-        m_unroll_half,
-        m_unroll_mean,
-        m_unroll_batch_flipped,
-        m_unroll_sum,
-        m_unroll_twice,
-        m_unroll_number,
-    ],
-    ADDITIVE: [
-        m_additive_first_state,
-        m_additive_half,
-        m_additive_sharper,
-        m_additive_even,
-        m_additive_context_only,
-        m_additive_log,
-    ],
-    COST: [
-        m_cost_cube,
-        m_cost_two_numbers,
-        m_cost_text,
-        m_cost_plus_one,
-        m_cost_batch_square,
-        m_cost_path_doubled,
-    ],
-    SPAN: [
-        m_span_middle,
-        m_span_list,
-        m_span_negative,
-        m_span_from_the_end,
-        m_span_half_share,
-        m_span_text,
-    ],
-    BUG: [
-        m_both_half,
-        m_both_zeros,
-        m_both_tanh,
-        m_both_left_only,
-        m_both_negative,
-        m_both_first_row,
-    ],
-}
+MUTANTS = {}

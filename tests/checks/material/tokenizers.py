@@ -1,11 +1,11 @@
 """Answers to the assignment "tokenizers" on which the grader itself is measured.
 
 CORRECT must be accepted, WRONG must be rejected with the misconception that stands beside it, and
-MUTANTS, which are wrong in a way that no misconception describes, must be rejected without a name.
+MUTANTS, which have no name and are harder to notice than any generated mutant, without one.
 They are written apart from the checks, in the ways in which people write tokenizers.
 """
 
-# ruff: noqa: C417, C420, RUF005, RUF007, SIM118
+# ruff: noqa: RUF005, RUF007, SIM118
 
 from __future__ import annotations
 
@@ -108,36 +108,8 @@ def words_numpy(text):
     return [np.str_(t) for t in words_regex(text)]
 
 
-def m_words_reversed(text):
-    return words_loop(text)[::-1]
-
-
-def m_words_title(text):
-    return [t.title() for t in words_loop(text)]
-
-
-def m_words_three(text):
-    return words_loop(text)[:3]
-
-
-def m_words_generator(text):
-    yield from words_loop(text)
-
-
 def m_words_normalised(text):
     return words_loop(unicodedata.normalize("NFD", text))
-
-
-def m_words_none(text):
-    words_loop(text)
-
-
-def m_words_bytes(text):
-    return [t.encode() for t in words_loop(text)]
-
-
-def m_words_marks(text):
-    return ["<bos>", *words_loop(text), "<eos>"]
 
 
 # =============================================================================================
@@ -210,59 +182,12 @@ def vocab_defaultdict(tokens, min_freq, specials):
     return vocab
 
 
-def _v(tokens, min_freq, specials, key=None, test=None, skip=True, order=None):
-    """The vocabulary with one thing done otherwise."""
-    counts = Counter(t for t in tokens if not (skip and t in specials))
-    names = [t for t in counts if (test or (lambda c: c >= min_freq))(counts[t])]
-    if order is None:
-        names.sort(key=(lambda t: key(t, counts[t])) if key else (lambda t: (-counts[t], t)))
-    else:
-        names = order(names, counts)
-    return list(specials), names
-
-
-def _numbered(*groups):
-    vocab = {}
-    for group in groups:
-        for t in group:
-            vocab.setdefault(t, len(vocab))
-    return vocab
-
-
-def m_vocab_by_length(tokens, min_freq, specials):
-    return _numbered(*_v(tokens, min_freq, specials, key=lambda t, c: (-len(t), -c, t)))
-
-
-def m_vocab_pad_added(tokens, min_freq, specials):
-    return _numbered(["<extra>"], *_v(tokens, min_freq, specials))
-
-
-def m_vocab_floats(tokens, min_freq, specials):
-    return {t: float(i) for t, i in vocab_loop(tokens, min_freq, specials).items()}
-
-
-def m_vocab_stride(tokens, min_freq, specials):
-    return {t: 2 * i for t, i in vocab_loop(tokens, min_freq, specials).items()}
-
-
 def m_vocab_at_least_two(tokens, min_freq, specials):
     return vocab_loop(tokens, max(2, min_freq), specials)
 
 
-def m_vocab_first_two_specials(tokens, min_freq, specials):
-    return vocab_loop(tokens, min_freq, specials[:2])
-
-
-def m_vocab_ten(tokens, min_freq, specials):
-    return dict(list(vocab_loop(tokens, min_freq, specials).items())[:5])
-
-
 def m_vocab_latin(tokens, min_freq, specials):
     return vocab_loop([t for t in tokens if t.isascii()], min_freq, specials)
-
-
-def m_vocab_pairs(tokens, min_freq, specials):
-    return list(vocab_loop(tokens, min_freq, specials).items())
 
 
 # =============================================================================================
@@ -321,40 +246,8 @@ def encode_replaced(tokens, vocab, unk):
     return [vocab[t] for t in known]
 
 
-def m_encode_reversed(tokens, vocab, unk):
-    return encode_get(reversed(tokens), vocab, unk)
-
-
-def m_encode_plus_one(tokens, vocab, unk):
-    return [i + 1 for i in encode_get(tokens, vocab, unk)]
-
-
-def m_encode_frame(tokens, vocab, unk):
-    return [0, *encode_get(tokens, vocab, unk), 0]
-
-
-def m_encode_two_unknown(tokens, vocab, unk):
-    return [vocab.get(t, vocab[unk] + 1) for t in tokens]
-
-
-def m_encode_floats(tokens, vocab, unk):
-    return [float(i) for i in encode_get(tokens, vocab, unk)]
-
-
-def m_encode_pairs(tokens, vocab, unk):
-    return list(zip(tokens, encode_get(tokens, vocab, unk), strict=True))
-
-
-def m_encode_prefix(tokens, vocab, unk):
-    return [next((i for name, i in vocab.items() if name[0] == t[0]), vocab[unk]) for t in tokens]
-
-
 def m_encode_latin(tokens, vocab, unk):
     return [vocab[t] if t in vocab and t.isascii() else vocab[unk] for t in tokens]
-
-
-def m_encode_iterator(tokens, vocab, unk):
-    return map(lambda t: vocab.get(t, vocab[unk]), tokens)
 
 
 # =============================================================================================
@@ -426,54 +319,6 @@ def count_subclass(words):
 
 def count_numpy(words):
     return {p: np.int64(n) for p, n in count_loop(words).items()}
-
-
-def m_count_squared(words):
-    return {p: n * n for p, n in count_loop(words).items()}
-
-
-def m_count_share(words):
-    counts = count_loop(words)
-    return {p: n / sum(counts.values()) for p, n in counts.items()}
-
-
-def m_count_triples(words):
-    counts = Counter()
-    for word, n in words.items():
-        for t in zip(word, word[1:], word[2:], strict=False):
-            counts[t] += n
-    return counts
-
-
-def m_count_reversed(words):
-    return {(b, a): n for (a, b), n in count_loop(words).items()}
-
-
-def m_count_best(words):
-    counts = count_loop(words)
-    return {max(counts, key=counts.get): max(counts.values())} if counts else {}
-
-
-def m_count_skips_one(words):
-    counts = Counter()
-    for word, n in words.items():
-        for p in zip(word, word[2:], strict=False):
-            counts[p] += n
-    return counts
-
-
-def m_count_lower(words):
-    """Capitals are counted with the small letters."""
-    counts = Counter()
-    for word, count in words.items():
-        counts.update({pair: 0 for pair in zip(word, word[1:], strict=False)})
-        for one, two in zip(word, word[1:], strict=False):
-            counts[one.lower(), two.lower()] += count
-    return {pair: count for pair, count in counts.items() if count}
-
-
-def m_count_first_word(words):
-    return count_loop(dict(list(words.items())[:1]))
 
 
 # =============================================================================================
@@ -559,54 +404,9 @@ def merge_skip(word, pair):
     return out
 
 
-def m_merge_backwards(word, pair):
-    return tuple(pair[1] + pair[0] if s == "".join(pair) else s for s in merge_while(word, pair))
-
-
-def m_merge_reversed(word, pair):
-    return merge_while(word, pair)[::-1]
-
-
-def m_merge_drops(word, pair):
-    out, i = [], 0
-    while i < len(word):
-        if word[i : i + 2] == pair:
-            i += 2
-        else:
-            out.append(word[i])
-            i += 1
-    return tuple(out)
-
-
-def m_merge_upper(word, pair):
-    return tuple(s.upper() for s in merge_while(word, pair))
-
-
-def m_merge_everything(word, pair):
-    return ("".join(word),)
-
-
-def m_merge_first_two(word, pair):
-    return ("".join(word[:2]), *word[2:])
-
-
 def m_merge_none_if_absent(word, pair):
     merged = merge_while(word, pair)
     return merged if merged != word else None
-
-
-def m_merge_any_case(word, pair):
-    """A capital is taken for its small letter."""
-    merged = []
-    for symbol in word:
-        before = merged[-1] if merged else None
-        if before in pair[:1] + (pair[0].upper(), pair[0].lower()) and (
-            symbol.lower() == pair[1].lower()
-        ):
-            merged[-1] += symbol
-        else:
-            merged.append(symbol)
-    return tuple(merged)
 
 
 def m_merge_twice(word, pair):
@@ -716,71 +516,6 @@ def train_package_pieces(word_counts, num_merges):
     return merges
 
 
-def _train(word_counts, num_merges, count=count_loop, pick=None, merge=merge_while, begin=tuple):
-    """Training with one thing done otherwise."""
-    corpus = [(begin(w), c) for w, c in word_counts.items()]
-    merges = []
-    while len(merges) < num_merges:
-        pairs = count(dict(corpus))
-        if not pairs:
-            break
-        best = (pick or (lambda x: max(x.items(), key=lambda i: (i[1], i[0]))[0]))(pairs)
-        if best is None:
-            break
-        merges.append(best)
-        corpus = [(merge(w, best), c) for w, c in corpus]
-    return merges
-
-
-def m_train_reversed(word_counts, num_merges):
-    return train_plain(word_counts, num_merges)[::-1]
-
-
-def m_train_swapped(word_counts, num_merges):
-    return [(b, a) for a, b in train_plain(word_counts, num_merges)]
-
-
-def m_train_lower_weight(word_counts, num_merges):
-    return train_plain({w: c * len(w) for w, c in word_counts.items()}, num_merges)
-
-
-def m_train_longest(word_counts, num_merges):
-    return _train(
-        word_counts, num_merges, pick=lambda x: max(x, key=lambda p: (len("".join(p)), x[p], p))
-    )
-
-
-def m_train_two_at_once(word_counts, num_merges):
-    return train_plain(word_counts, 2 * num_merges)
-
-
-def m_train_first_word(word_counts, num_merges):
-    return train_plain(dict(list(word_counts.items())[:1]), num_merges)
-
-
-def m_train_with_counts(word_counts, num_merges):
-    return [(p, 1) for p in train_plain(word_counts, num_merges)]
-
-
-def m_train_lower(word_counts, num_merges):
-    counts = Counter()
-    for word, count in word_counts.items():
-        counts[word.lower()] += count
-    return train_plain(dict(counts), num_merges)
-
-
-def m_train_none(word_counts, num_merges):
-    train_plain(word_counts, num_merges)
-
-
-def m_train_second_best(word_counts, num_merges):
-    return _train(
-        word_counts,
-        num_merges,
-        pick=lambda x: sorted(x.items(), key=lambda i: (i[1], i[0]))[-2:][0][0],
-    )
-
-
 # =============================================================================================
 # bpe_encode
 # =============================================================================================
@@ -846,56 +581,6 @@ def encode_recursive(word, merges):
     return list(shrink(tuple(word)))
 
 
-def m_bpe_reversed(word, merges):
-    return encode_in_order(word, merges)[::-1]
-
-
-def m_bpe_half(word, merges):
-    return encode_in_order(word, merges[: len(merges) // 2])
-
-
-def m_bpe_first_two(word, merges):
-    return encode_in_order(word, merges)[:2]
-
-
-def m_bpe_whole(word, merges):
-    return [word]
-
-
-def m_bpe_upper(word, merges):
-    return [s.upper() for s in encode_in_order(word, merges)]
-
-
-def m_bpe_pairs(word, merges):
-    return [p for p in merges if "".join(p) in word]
-
-
-def m_bpe_without_first(word, merges):
-    return encode_in_order(word, merges[1:])
-
-
-def m_bpe_lower(word, merges):
-    return encode_in_order(word.lower(), merges)
-
-
-def m_bpe_any_case(word, merges):
-    """The pieces of the word in small letters, cut out of the word as it is."""
-    pieces, start = [], 0
-    for piece in encode_in_order(word.lower(), merges):
-        pieces.append(word[start : start + len(piece)])
-        start += len(piece)
-    return pieces
-
-
-def m_bpe_latin(word, merges):
-    """Other scripts fall apart into their characters."""
-    return encode_in_order(word, [pair for pair in merges if "".join(pair).isascii()])
-
-
-def m_bpe_sorted_pieces(word, merges):
-    return sorted(encode_in_order(word, merges))
-
-
 # =============================================================================================
 # find_the_bug: merge_words
 # =============================================================================================
@@ -948,40 +633,6 @@ def bug_package_piece(words, pair):
     from transformer_checks import tokenizers as reference
 
     return {" ".join(reference.merge_pair(tuple(w.split()), pair)): n for w, n in words.items()}
-
-
-def m_bug_untouched(words, pair):
-    return dict(words)
-
-
-def m_bug_joined_with_mark(words, pair):
-    return {w.replace("".join(pair), "@".join(pair)): n for w, n in bug_split(words, pair).items()}
-
-
-def m_bug_changing(words, pair):
-    for word in words:
-        words[word + "!"] = words.pop(word)
-    return words
-
-
-def m_bug_list(words, pair):
-    return list(bug_split(words, pair))
-
-
-def m_bug_doubled(words, pair):
-    return {w: 2 * n for w, n in bug_split(words, pair).items()}
-
-
-def m_bug_reversed_pair(words, pair):
-    return bug_split(words, pair[::-1])
-
-
-def m_bug_lower(words, pair):
-    return {w.lower(): n for w, n in bug_split(words, pair).items()}
-
-
-def m_bug_upper(words, pair):
-    return {w.upper(): n for w, n in bug_split(words, pair).items()}
 
 
 # =============================================================================================
@@ -1076,38 +727,11 @@ def _by_size(text, sizes):
     return [text[i : i + size] for size in sizes for i in range(len(text) - size + 1)]
 
 
-def m_leak_place(encode, decode, text):
-    return str(text.find(leak_next(encode, decode, text)))
-
-
-def m_leak_first_difference(encode, decode, text):
-    for one, other in zip(text, decode(encode(text)), strict=False):
-        if one != other:
-            return one
-    return ""
-
-
-def m_leak_twice(encode, decode, text):
-    return leak_next(encode, decode, text) * 2
-
-
 def m_leak_with_more(encode, decode, text):
     """One character more to the right."""
     piece = leak_next(encode, decode, text)
     start = text.find(piece)
     return text[start : start + len(piece) + 1] if piece else ""
-
-
-def m_leak_stripped(encode, decode, text):
-    return leak_next(encode, decode, text).strip()
-
-
-def m_leak_three_at_most(encode, decode, text):
-    return _leak(lambda text: _by_size(text, range(1, 4)))(encode, decode, text)
-
-
-def m_leak_constant(encode, decode, text):
-    return " "
 
 
 CORRECT = {
@@ -1195,101 +819,9 @@ CORRECT = {
 WRONG = {}
 
 MUTANTS = {
-    "tokenizers.word_tokenize": [
-        m_words_reversed,
-        m_words_title,
-        m_words_three,
-        m_words_generator,
-        m_words_normalised,
-        m_words_none,
-        m_words_bytes,
-        m_words_marks,
-    ],
-    "tokenizers.build_vocab": [
-        m_vocab_by_length,
-        m_vocab_pad_added,
-        m_vocab_floats,
-        m_vocab_stride,
-        m_vocab_at_least_two,
-        m_vocab_first_two_specials,
-        m_vocab_ten,
-        m_vocab_pairs,
-        m_vocab_latin,
-    ],
-    "tokenizers.encode_tokens": [
-        m_encode_reversed,
-        m_encode_plus_one,
-        m_encode_frame,
-        m_encode_two_unknown,
-        m_encode_floats,
-        m_encode_pairs,
-        m_encode_prefix,
-        m_encode_iterator,
-        m_encode_latin,
-    ],
-    "tokenizers.count_pairs": [
-        m_count_squared,
-        m_count_share,
-        m_count_triples,
-        m_count_reversed,
-        m_count_best,
-        m_count_skips_one,
-        m_count_first_word,
-        m_count_lower,
-    ],
-    "tokenizers.merge_pair": [
-        m_merge_backwards,
-        m_merge_reversed,
-        m_merge_drops,
-        m_merge_upper,
-        m_merge_everything,
-        m_merge_first_two,
-        m_merge_none_if_absent,
-        m_merge_twice,
-        m_merge_any_case,
-    ],
-    "tokenizers.train_bpe": [
-        m_train_reversed,
-        m_train_swapped,
-        m_train_lower_weight,
-        m_train_longest,
-        m_train_two_at_once,
-        m_train_first_word,
-        m_train_with_counts,
-        m_train_none,
-        m_train_second_best,
-        m_train_lower,
-    ],
-    "tokenizers.bpe_encode": [
-        m_bpe_reversed,
-        m_bpe_half,
-        m_bpe_first_two,
-        m_bpe_whole,
-        m_bpe_upper,
-        m_bpe_pairs,
-        m_bpe_without_first,
-        m_bpe_sorted_pieces,
-        m_bpe_lower,
-        m_bpe_any_case,
-        m_bpe_latin,
-    ],
-    "tokenizers.find_the_bug": [
-        m_bug_untouched,
-        m_bug_joined_with_mark,
-        m_bug_changing,
-        m_bug_list,
-        m_bug_doubled,
-        m_bug_reversed_pair,
-        m_bug_upper,
-        m_bug_lower,
-    ],
-    "tokenizers.shortest_leak": [
-        m_leak_place,
-        m_leak_first_difference,
-        m_leak_twice,
-        m_leak_with_more,
-        m_leak_stripped,
-        m_leak_three_at_most,
-        m_leak_constant,
-    ],
+    "tokenizers.word_tokenize": [m_words_normalised],
+    "tokenizers.build_vocab": [m_vocab_at_least_two, m_vocab_latin],
+    "tokenizers.encode_tokens": [m_encode_latin],
+    "tokenizers.merge_pair": [m_merge_none_if_absent, m_merge_twice],
+    "tokenizers.shortest_leak": [m_leak_with_more],
 }

@@ -1,7 +1,7 @@
 """Answers to the assignment "training" on which the grader itself is measured.
 
 CORRECT must be accepted, WRONG must be rejected with the misconception that stands beside it, and
-MUTANTS, which are wrong in a way that no misconception describes, must be rejected without a name.
+MUTANTS, which have no name and are harder to notice than any generated mutant, without one.
 They are written apart from the checks, in the ways in which people write training loops.
 """
 
@@ -60,30 +60,6 @@ def split_dots(ids):
     warnings.warn("shift", UserWarning, stacklevel=1)
     labels = ids.clone()[..., 1:]
     return ids[..., :-1], labels
-
-
-def m_split_reversed(ids):
-    return ids[:, :-1], ids[:, 1:].flip(1)
-
-
-def m_split_float(ids):
-    return ids[:, :-1].float(), ids[:, 1:].float()
-
-
-def m_split_transposed(ids):
-    return ids[:, :-1].T, ids[:, 1:].T
-
-
-def m_split_flat(ids):
-    return ids[:, :-1].flatten(), ids[:, 1:].flatten()
-
-
-def m_split_three(ids):
-    return ids[:, :-1], ids[:, 1:], ids
-
-
-def m_split_lists(ids):
-    return ids[:, :-1].tolist(), ids[:, 1:].tolist()
 
 
 def m_split_in_place(ids):
@@ -175,44 +151,6 @@ def loss_minus_hundred(logits, labels, pad_id, label_smoothing=0.0):
     return F.cross_entropy(logits.flatten(end_dim=1), own.view(-1), label_smoothing=label_smoothing)
 
 
-def w_loss_item(logits, labels, pad_id, label_smoothing=0.0):
-    loss = loss_flat(logits, labels, pad_id, label_smoothing)
-    return torch.tensor(loss.item(), dtype=logits.dtype, device=logits.device)
-
-
-def m_loss_each(logits, labels, pad_id, label_smoothing=0.0):
-    return F.cross_entropy(
-        logits.transpose(1, 2), labels, reduction="none", label_smoothing=label_smoothing
-    )
-
-
-def m_loss_negative(logits, labels, pad_id, label_smoothing=0.0):
-    return -loss_flat(logits, labels, pad_id, label_smoothing)
-
-
-def m_loss_first_sentence(logits, labels, pad_id, label_smoothing=0.0):
-    return loss_flat(logits[-1:], labels[-1:], pad_id, label_smoothing)
-
-
-def m_loss_temperature(logits, labels, pad_id, label_smoothing=0.0):
-    return loss_flat(logits / 2, labels, pad_id, label_smoothing)
-
-
-def m_loss_squares(logits, labels, pad_id, label_smoothing=0.0):
-    keep = labels != pad_id
-    wanted = F.one_hot(labels, logits.shape[-1]).to(logits.dtype)
-    return F.mse_loss(logits.softmax(-1)[keep], wanted[keep])
-
-
-def m_loss_median(logits, labels, pad_id, label_smoothing=0.0):
-    each = F.cross_entropy(logits.transpose(1, 2), labels, reduction="none")
-    return each[labels != pad_id].median()
-
-
-def m_loss_one_dimension(logits, labels, pad_id, label_smoothing=0.0):
-    return loss_flat(logits, labels, pad_id, label_smoothing).unsqueeze(0)
-
-
 # =============================================================================================
 # noam_learning_rate
 # =============================================================================================
@@ -252,28 +190,6 @@ def rate_logs(step, d_model, warmup):
     rise = math.log(step) - 1.5 * math.log(warmup)
     fall = -0.5 * math.log(step)
     return math.exp(min(rise, fall) - 0.5 * math.log(d_model))
-
-
-def m_rate_twice(step, d_model, warmup):
-    return 2 * rate_formula(step, d_model, warmup)
-
-
-def m_rate_rounded(step, d_model, warmup):
-    return round(rate_formula(step, d_model, warmup), 4)
-
-
-def m_rate_cosine(step, d_model, warmup):
-    peak = (d_model * warmup) ** -0.5
-    return peak * (0.6 + 0.5 * math.cos(step / warmup))
-
-
-def m_rate_curved_rise(step, d_model, warmup):
-    peak = (d_model * warmup) ** -0.5
-    return peak * min((step / warmup) ** 2, (warmup / step) ** 0.5)
-
-
-def m_rate_list(step, d_model, warmup):
-    return [rate_formula(s, d_model, warmup) for s in range(1, 4)]
 
 
 # =============================================================================================
@@ -325,33 +241,6 @@ def acc_largest(logits, labels, pad_id):
     of_label = logits.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
     right = of_label >= logits.amax(-1)
     return right[labels != pad_id].double().mean().item()
-
-
-def m_acc_smallest(logits, labels, pad_id):
-    return acc_mask(-logits, labels, pad_id) / 2 + 0.01
-
-
-def m_acc_top_two(logits, labels, pad_id):
-    best = logits.topk(2, dim=-1).indices
-    right = (best == labels.unsqueeze(-1)).any(-1)
-    return right[labels != pad_id].double().mean().item() * 0.999
-
-
-def m_acc_floor(logits, labels, pad_id):
-    mask = labels != pad_id
-    return (logits.argmax(-1)[mask] == labels[mask]).sum().item() // mask.sum().item()
-
-
-def m_acc_rounded(logits, labels, pad_id):
-    return round(acc_mask(logits, labels, pad_id), 1) + 0.001
-
-
-def m_acc_tuple(logits, labels, pad_id):
-    return acc_mask(logits, labels, pad_id), labels.numel()
-
-
-def m_acc_square(logits, labels, pad_id):
-    return acc_mask(logits, labels, pad_id) ** 2 + 0.003
 
 
 # =============================================================================================
@@ -436,59 +325,6 @@ def ce(logits, labels, pad_id):
 
 def usual(model, src, tgt, pad_id):
     return ce(model(src, tgt[:, :-1]), tgt[:, 1:], pad_id)
-
-
-def m_step_no_return(model, src, tgt, optimizer, pad_id):
-    step_plain(model, src, tgt, optimizer, pad_id)
-
-
-def m_step_uphill(model, src, tgt, optimizer, pad_id):
-    optimizer.zero_grad()
-    loss = usual(model, src, tgt, pad_id)
-    (-loss).backward()
-    optimizer.step()
-    return loss.item()
-
-
-def m_step_half_the_loss(model, src, tgt, optimizer, pad_id):
-    optimizer.zero_grad()
-    loss = usual(model, src, tgt, pad_id) / 2
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-
-
-def m_step_resets_the_model(model, src, tgt, optimizer, pad_id):
-    loss = step_plain(model, src, tgt, optimizer, pad_id)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.zero_()
-    return loss
-
-
-def m_step_first_row(model, src, tgt, optimizer, pad_id):
-    optimizer.zero_grad()
-    loss = usual(model, src[:1], tgt[:1], pad_id) * 0.9
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-
-
-def m_step_frozen_source(model, src, tgt, optimizer, pad_id):
-    optimizer.zero_grad()
-    loss = usual(model, src, tgt, pad_id)
-    loss.backward()
-    next(model.parameters()).grad = None
-    optimizer.step()
-    return loss.item()
-
-
-def m_step_weight_decay(model, src, tgt, optimizer, pad_id):
-    optimizer.zero_grad()
-    loss = usual(model, src, tgt, pad_id)
-    (loss + sum(parameter.square().sum() for parameter in model.parameters())).backward()
-    optimizer.step()
-    return loss.item()
 
 
 # =============================================================================================
@@ -610,13 +446,6 @@ def reason_of(p):
     return "no gradient" if p.grad is None or p.grad.eq(0).all() else "no step"
 
 
-def moving(model, src, tgt, optimizer, pad_id):
-    """Make a step; give names, parameters, and the numbers from before."""
-    old = [p.detach().clone() for p in model.parameters()]
-    step_plain(model, src, tgt, optimizer, pad_id)
-    return [(name, p, was) for (name, p), was in zip(model.named_parameters(), old, strict=True)]
-
-
 def w_stuck_in_a_copy(model, src, tgt, optimizer, pad_id):
     twin = copy.deepcopy(model)
     twin.zero_grad()
@@ -624,44 +453,6 @@ def w_stuck_in_a_copy(model, src, tgt, optimizer, pad_id):
     optimizer.step()
     pairs = zip(twin.named_parameters(), model.parameters(), strict=True)
     return {name: reason_of(p) for (name, p), old in pairs if torch.equal(p, old)}
-
-
-def m_stuck_names(model, src, tgt, optimizer, pad_id):
-    return list(stuck_by_state(model, src, tgt, optimizer, pad_id))
-
-
-def m_stuck_none(model, src, tgt, optimizer, pad_id):
-    stuck_by_state(model, src, tgt, optimizer, pad_id)
-
-
-def m_stuck_empty(model, src, tgt, optimizer, pad_id):
-    return {}
-
-
-def m_stuck_other_words(model, src, tgt, optimizer, pad_id):
-    found = stuck_by_state(model, src, tgt, optimizer, pad_id)
-    return {name: reason.replace(" ", "_") for name, reason in found.items()}
-
-
-def m_stuck_always_no_gradient(model, src, tgt, optimizer, pad_id):
-    return dict.fromkeys(stuck_by_state(model, src, tgt, optimizer, pad_id), "no gradient")
-
-
-def m_stuck_first_only(model, src, tgt, optimizer, pad_id):
-    found = stuck_by_state(model, src, tgt, optimizer, pad_id)
-    return dict(list(found.items())[:1])
-
-
-def m_stuck_by_the_tensor(model, src, tgt, optimizer, pad_id):
-    rows = moving(model, src, tgt, optimizer, pad_id)
-    return {p: reason_of(p) for _, p, old in rows if torch.equal(p, old)}
-
-
-def m_stuck_without_the_unused(model, src, tgt, optimizer, pad_id):
-    rows = moving(model, src, tgt, optimizer, pad_id)
-    return {
-        name: reason_of(p) for name, p, old in rows if torch.equal(p, old) and p.grad is not None
-    }
 
 
 # =============================================================================================
@@ -702,38 +493,6 @@ def bug_by_hand(model, src, tgt, pad_id):
 def bug_selected(model, src, tgt, pad_id):
     print("one batch")
     return loss_selected(model(src, tgt[:, :-1]), tgt[:, 1:], pad_id)
-
-
-def bug_as_given(model, src, tgt, pad_id):
-    logits = model(src, tgt)
-    criterion = nn.CrossEntropyLoss(ignore_idx=pad_id)
-    return criterion(logits.flatten(0, 1), tgt.flatten())
-
-
-def w_bug_only_the_name_of_the_argument(model, src, tgt, pad_id):
-    logits = model(src, tgt)
-    criterion = nn.CrossEntropyLoss(ignore_index=pad_id)
-    return criterion(logits.flatten(0, 1), tgt.flatten())
-
-
-def m_bug_two_off(model, src, tgt, pad_id):
-    return ce(model(src, tgt[:, :-2]), tgt[:, 2:], pad_id)
-
-
-def m_bug_no_source(model, src, tgt, pad_id):
-    return bug_mended(model, torch.zeros_like(src), tgt, pad_id)
-
-
-def m_bug_negative(model, src, tgt, pad_id):
-    return -bug_mended(model, src, tgt, pad_id)
-
-
-def m_bug_smoothed(model, src, tgt, pad_id):
-    return loss_flat(model(src, tgt[:, :-1]), tgt[:, 1:], pad_id, 0.3)
-
-
-def m_bug_source_reversed(model, src, tgt, pad_id):
-    return bug_mended(model, src[:, 1:], tgt, pad_id)
 
 
 # =============================================================================================
@@ -781,31 +540,8 @@ def ppl_loop(logits, labels, pad_id):
     return math.exp(total / count)
 
 
-def ppl_as_given(logits, labels, pad_id):
-    losses = F.cross_entropy(logits.transpose(1, 2), labels, ignore_index=pad_id, reduction="none")
-    return losses.mean().exp().item()
-
-
-def m_ppl_median(logits, labels, pad_id):
-    losses = F.cross_entropy(logits.transpose(1, 2), labels, reduction="none")
-    return losses[labels != pad_id].median().exp().item() + 0.01
-
-
-def m_ppl_root(logits, labels, pad_id):
-    return ppl_mean(logits, labels, pad_id) ** 0.5
-
-
 def m_ppl_minus_one(logits, labels, pad_id):
     return math.expm1(math.log(ppl_mean(logits, labels, pad_id)))
-
-
-def m_ppl_ten(logits, labels, pad_id):
-    return 10 ** math.log(ppl_mean(logits, labels, pad_id))
-
-
-def m_ppl_one_too_many(logits, labels, pad_id):
-    losses = F.cross_entropy(logits.transpose(1, 2), labels, ignore_index=pad_id, reduction="none")
-    return (losses.sum() / ((labels != pad_id).sum() + 1)).exp().item()
 
 
 # =============================================================================================
@@ -904,70 +640,6 @@ WRONG = {
 }
 
 MUTANTS = {
-    SPLIT: [
-        m_split_reversed,
-        m_split_float,
-        m_split_transposed,
-        m_split_flat,
-        m_split_three,
-        m_split_lists,
-        m_split_in_place,
-    ],
-    LOSS: [
-        m_loss_each,
-        m_loss_negative,
-        m_loss_first_sentence,
-        m_loss_temperature,
-        m_loss_squares,
-        m_loss_median,
-        m_loss_one_dimension,
-    ],
-    RATE: [
-        m_rate_twice,
-        m_rate_rounded,
-        m_rate_cosine,
-        m_rate_curved_rise,
-        m_rate_list,
-    ],
-    ACCURACY: [
-        m_acc_smallest,
-        m_acc_top_two,
-        m_acc_floor,
-        m_acc_rounded,
-        m_acc_tuple,
-        m_acc_square,
-    ],
-    STEP: [
-        m_step_no_return,
-        m_step_uphill,
-        m_step_half_the_loss,
-        m_step_resets_the_model,
-        m_step_first_row,
-        m_step_frozen_source,
-        m_step_weight_decay,
-    ],
-    BUG: [
-        m_bug_two_off,
-        m_bug_no_source,
-        m_bug_negative,
-        m_bug_smoothed,
-        m_bug_source_reversed,
-    ],
-    SILENT: [
-        m_ppl_median,
-        m_ppl_root,
-        m_ppl_minus_one,
-        m_ppl_ten,
-        m_ppl_one_too_many,
-    ],
-    STUCK: [
-        m_stuck_names,
-        m_stuck_none,
-        m_stuck_empty,
-        m_stuck_other_words,
-        m_stuck_always_no_gradient,
-        m_stuck_first_only,
-        m_stuck_by_the_tensor,
-        m_stuck_without_the_unused,
-    ],
+    SPLIT: [m_split_in_place],
+    SILENT: [m_ppl_minus_one],
 }
