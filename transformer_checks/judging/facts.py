@@ -76,7 +76,7 @@ Faults = list[Fault | None]
 TOLD = frozenset(
     {f"returned.{how}" for how in ("nothing", "one", "several", "part", "plain", "inside")}
     | {f"returned.{how}" for how in ("number", "number-inside", "limit", "large", "complex")}
-    | {f"built.{how}" for how in ("type", "shape", "layer", "weight")}
+    | {f"built.{how}" for how in ("type", "shape", "exchanged", "layer", "weight")}
     | {"unreadable"}
 )
 

@@ -100,7 +100,7 @@ FORMS: tuple[tuple[str, str], ...] = (
     ("returned.part", "form.part"),
     ("told * for a pair", "form.pair"),
     ("built.layer|built.weight", "form.names"),
-    ("built.shape", "form.sizes"),
+    ("built.shape|built.exchanged", "form.sizes"),
     ("returned.number|returned.number-inside", "form.number"),
     ("returned.plain|returned.number", "form.type"),
     ("not-refused", "form.not-refused"),
