@@ -185,7 +185,7 @@ def test_a_merge_that_is_not_the_most_frequent_is_told_with_the_counts():
 def test_a_changed_argument_is_told(task, answer, name):
     result = grade(task, answer)
     assert result.score < 1.0
-    assert f"the caller's `{name}` holds other values after the call" in result.message
+    assert f"changes the caller's `{name}`" in result.message
     assert "Look for append, extend, pop" in result.message
 
 
@@ -218,7 +218,7 @@ def test_an_argument_that_holds_something_odd_after_the_call_is_a_changed_one():
         return ids
 
     message = grade(ENCODE, answer).message
-    assert "the caller's `tokens` and `vocab` holds other values after the call" in message
+    assert "changes the caller's `tokens` and `vocab`" in message
 
 
 def test_memory_from_call_to_call_is_told():
