@@ -98,7 +98,7 @@ FORMS: tuple[tuple[str, str], ...] = (
     ("returned.several|told * for (*)", "form.several"),
     ("returned.one", "form.one"),
     ("returned.part", "form.part"),
-    ("told * for a pair", "form.pair"),
+    ("told * for a pair*", "form.pair"),
     ("built.layer|built.weight", "form.names"),
     ("built.shape|built.exchanged", "form.sizes"),
     ("returned.number|returned.number-inside", "form.number"),
