@@ -96,5 +96,5 @@ def check(task: str, answer: Any, points: float, seed: int = 0) -> float:
     result = grade(task, answer, seed)
     # Rounded, so that a class list does not show 1.0999999999999999.
     earned = min(worth, max(0.0, round(worth * float(result.score), 4)))
-    print(f"{result.message}\nPoints: {earned:g} of {worth:g}")
+    print(f"{result.message}\nPoints: {round(earned, 2):g} of {worth:g}")
     return earned

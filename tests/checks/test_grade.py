@@ -236,7 +236,7 @@ def test_a_changed_argument_is_named():
 
     result = grade(ATTENTION, changes)
     assert result.score == 0.0
-    assert "the caller's `value` holds other values after the call" in result.message
+    assert "changes the caller's `value`" in result.message
 
 
 def test_a_list_where_a_tensor_is_asked_is_told():
@@ -373,10 +373,10 @@ def detaches_one_kind_and_is_wrong_in_another(query, key):
 
 def test_a_result_is_called_right_only_if_it_is_so_in_all_cases():
     right = grade(SCORES, changes_one_kind)
-    assert "  the result is right, but the caller's `query` holds other values" in right.message
+    assert "  the result is right, but the call changes the caller's `query`" in right.message
     for seed in range(3):
         wrong = grade(SCORES, changes_one_kind_and_is_wrong_in_another, seed)
-        assert "the caller's `query` holds other values" in wrong.message
+        assert "changes the caller's `query`" in wrong.message
         assert "right" not in wrong.message
         assert "right" not in grade(SCORES, detaches_one_kind_and_is_wrong_in_another, seed).message
 

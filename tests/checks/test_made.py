@@ -349,7 +349,7 @@ def test_a_forged_note_is_a_fault_and_no_error_of_the_judge():
     for noted in forged:
         outcomes = list(run_cases(STEP, step, exam.cases))
         outcomes[0].noted = noted
-        assert "not known any more how" in judge(exam, outcomes, "done", 1.0).message
+        assert "no longer tell how" in judge(exam, outcomes, "done", 1.0).message
     outcomes = list(run_cases(STEP, step, exam.cases))
     outcomes[0].left = {}
     assert "`model.shift` is missing" in judge(exam, outcomes, "done", 1.0).message

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from transformer_checks.judging.facts import Fault, fault_of_outcome, find
+from transformer_checks.judging.words import fault_in_words
 from transformer_checks.running import wire_format
 from transformer_checks.running.comparing import difference, same
+from transformer_checks.task import Outcome
 
 EXACT = (0.0, 0.0)
 
@@ -357,6 +360,30 @@ def test_a_difference_shows_what_differs_in_few_words(received, expected, shown)
     said = difference("tokens", received, expected, EXACT)
     assert all(each in said for each in shown), said
     assert len(said) < 500
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"kind": "values"},
+        {"kind": "returned.one", "inside": "x"},
+        {"kind": "returned.one", "x": ""},
+    ],
+)
+def test_a_forged_fault_is_not_taken(about):
+    assert fault_of_outcome(Outcome(fault="returned", about=about)) == Fault("silent")
+
+
+def test_what_a_task_tells_in_words_is_a_fault_too():
+    for text, notation in (
+        ("expected (output, (keys, values)), received a tuple of 3", "told tuple for (*)"),
+        ("the second result should be a pair (keys, values), received a list of 1", "told list"),
+        ("expected an nn.Embedding, received a ndarray", "told ndarray for an nn.Embedding"),
+    ):
+        fault = fault_of_outcome(Outcome(fault="returned", error=text))
+        assert find(fault, notation) is fault
+        assert find(fault, "told str") is None
+        assert fault_in_words(fault) == text
 
 
 def frame(tree: object) -> bytes:

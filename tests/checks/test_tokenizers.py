@@ -95,7 +95,7 @@ def test_an_argument_that_holds_something_odd_after_the_call_is_a_changed_one():
         return ids
 
     message = grade(ENCODE, answer).message
-    assert "the caller's `tokens` and `vocab` holds other values after the call" in message
+    assert "changes the caller's `tokens` and `vocab`" in message
 
 
 def test_the_own_line_is_shown_where_the_library_raises():

@@ -76,7 +76,9 @@ def check_predictions(
         print(f"{error}\nPoints: 0 of {worth:g}")
         return 0.0
     earned = round(worth * score.points / POINTS, 4)
-    print(f"{report(score)}\n\nPoints: {earned:g} of {worth:g}\n{next_step(score)}".rstrip())
+    print(
+        f"{report(score)}\n\nPoints: {round(earned, 2):g} of {worth:g}\n{next_step(score)}".rstrip()
+    )
     return earned
 
 
@@ -101,7 +103,7 @@ def check_ablation(path: str | Path = REPORT_FILE, points: float = REPORT_POINTS
         print(f"{error}\nPoints: 0 of {worth:g}")
         return 0.0
     earned = round(worth * ablation.points / REPORT_POINTS, 4)
-    print(f"{_describe(ablation)}\n\nPoints: {earned:g} of {worth:g}")
+    print(f"{_describe(ablation)}\n\nPoints: {round(earned, 2):g} of {worth:g}")
     return earned
 
 

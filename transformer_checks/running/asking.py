@@ -273,10 +273,15 @@ def build(answer: Any, case: Case) -> nn.Module:
     module = module.to(device=case.device, dtype=getattr(torch, case.dtype)).train(case.training)
     for name, array in case.weights.items():
         weight = find_weight(module, name)
-        if tuple(weight.shape) != array.shape:
-            shapes = {"expected": str(array.shape), "received": str(tuple(weight.shape))}
-            settings = _as_call(case.settings)
-            raise BuildError(kind="built.shape", name=name, **shapes, text=settings)
+        shape = tuple(weight.shape)
+        if shape != array.shape:
+            raise BuildError(
+                kind="built.exchanged" if shape == array.shape[::-1] else "built.shape",
+                name=name,
+                expected=str(array.shape),
+                received=str(shape),
+                text=_as_call(case.settings),
+            )
         with torch.no_grad():
             weight.copy_(torch.from_numpy(array))
     return module

@@ -112,6 +112,10 @@ class Pair:
         """Call an axis by its letter, or by its place."""
         return self.axes[number] or Term("axis", place=number)
 
+    def letter(self, number: int) -> str | int:
+        """Call an axis as behind the word "axis": by its letter, or by its place alone."""
+        return self.axes[number] or number
+
 
 def is_axis(name: Name) -> bool:
     """Say whether a name is the letter of an axis."""

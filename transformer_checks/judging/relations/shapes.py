@@ -31,8 +31,8 @@ def swapped(pair: Pair, shapes: Shapes) -> Iterator[Relation]:
         if tuple(expected[axis] for axis in order) != received:
             continue
         orders = {
-            "mine": tuple(map(pair.axis, order)),
-            "right": tuple(map(pair.axis, range(len(expected)))),
+            "mine": tuple(map(pair.letter, order)),
+            "right": tuple(map(pair.letter, range(len(expected)))),
         }
         if pair.alike(pair.received, pair.expected.transpose(order)):
             yield pair.relation("axes-swapped.alone", **orders)
@@ -103,7 +103,7 @@ def axes_missing(pair: Pair, shapes: Shapes) -> Iterator[Relation]:
             continue
         for what, found in _reduced(pair.expected, axis):
             if pair.alike(pair.received, found):
-                yield pair.relation("axis-missing.reduced", axis=pair.axis(axis), what=what)
+                yield pair.relation("axis-missing.reduced", axis=pair.letter(axis), what=what)
 
 
 def _reduced(array: np.ndarray, axis: int) -> Iterator[tuple[Term, np.ndarray]]:
@@ -163,7 +163,7 @@ def anything(pair: Pair, shapes: Shapes) -> Iterator[Relation]:
         return
     for axis in range(len(expected)):
         if expected[:axis] + expected[axis + 1 :] == received:
-            yield pair.relation("axis-missing", axis=pair.axis(axis))
+            yield pair.relation("axis-missing", axis=pair.letter(axis))
     yield pair.relation("number-of-axes", mine=len(received), right=len(expected))
 
 

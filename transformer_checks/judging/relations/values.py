@@ -170,7 +170,7 @@ def rearranged(pair: Pair, both: Both) -> Iterator[Relation]:
         for other in range(one + 1, ndim):
             swapped = expected.swapaxes(one, other)
             if swapped.shape == expected.shape and pair.alike(received, swapped):
-                yield pair.relation("transposed", one=pair.axis(one), other=pair.axis(other))
+                yield pair.relation("transposed", one=pair.letter(one), other=pair.letter(other))
     yield from _reshaped(pair, received, expected)
     for axis in range(ndim):
         if expected.shape[axis] == 1:
@@ -192,10 +192,10 @@ def _reshaped(pair: Pair, received: np.ndarray, expected: np.ndarray) -> Iterato
     ndim = expected.ndim
     if not 2 <= ndim <= 4 or pair.kind == "b":
         return
-    right = tuple(map(pair.axis, range(ndim)))
+    right = tuple(map(pair.letter, range(ndim)))
     for order in islice(permutations(range(ndim)), 1, None):  # the first one changes nothing
         if pair.alike(received, expected.transpose(order).reshape(expected.shape)):
-            yield pair.relation("reshaped", mine=tuple(map(pair.axis, order)), right=right)
+            yield pair.relation("reshaped", mine=tuple(map(pair.letter, order)), right=right)
 
 
 @where(_floats)
