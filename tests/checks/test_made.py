@@ -332,7 +332,7 @@ def removes_them(model, x, optimizer):
     ("answer", "said"),
     [
         (replaces_the_parameters, "`loss`: expected"),
-        (changes_their_shape, "`model.shift` has another shape after the call"),
+        (changes_their_shape, "`model.shift` has a different shape after the call"),
         (makes_them_huge, "`model.shift` is far too large"),
         (removes_them, "all 2 cases pass"),
         (lambda model, x, optimizer: model, "`loss` is a Line, expected float"),

@@ -16,7 +16,7 @@ from transformer_checks.judging.exam import Exam, read_all
 from transformer_checks.judging.facts import Fault, Faults, fault_of_outcome, find
 from transformer_checks.judging.faults import learns_too_much
 from transformer_checks.judging.general_mistakes import GENERAL, NAME_OF_THE_NOTEBOOK
-from transformer_checks.judging.words import fault_in_words, names_in_words, what_in_words
+from transformer_checks.judging.words import names_in_words, what_in_words
 from transformer_checks.running.comparing import MATCH_SLACK, same
 from transformer_checks.task import Misconception, Outcome
 
@@ -98,18 +98,13 @@ def _agreement(
 
 
 def _shows_as_error(misconception: Misconception, outcome: Outcome) -> bool:
-    """Say whether what kept a result from being read is what a misconception shows as.
-
-    Some patterns of `error` were written for sentences of ours, so these are searched too, until
-    `fault` says it for all of them.
-    """
+    """Say whether what kept a result from being read is what a misconception shows as."""
     fault = fault_of_outcome(outcome)
     if fault is None:
         return False
     if misconception.fault and find(fault, misconception.fault):
         return True
-    text = fault_in_words(fault) if outcome.about else outcome.error
-    return bool(misconception.error and re.search(misconception.error, text))
+    return bool(misconception.error and re.search(misconception.error, outcome.error))
 
 
 def _same_leniency(exam: Exam, number: int, ours: Outcome, their: Outcome) -> bool | None:
