@@ -129,6 +129,20 @@ def test_without_the_sum_the_dots_fall_together(figure: Locator) -> None:
     assert distances(places(figure)).max() > 50
 
 
+def test_a_curve_is_drawn_only_as_far_as_the_reader_has_come(figure: Locator) -> None:
+    chart = figure.locator("svg").nth(1)
+    asked = "What do you expect without the sum?"
+    show(figure, "fresh", 0, True)
+    assert "without the sum:" not in (chart.get_attribute("aria-label") or "")
+    show(figure, "fresh", 3, True)
+    assert asked in words_of(figure)
+    assert len((chart.get_attribute("aria-label") or "").split(", ")) == 4
+    show(figure, "fresh", 3, False)
+    show(figure, "fresh", 3, True)
+    assert asked not in words_of(figure)
+    assert "Without the sum it would be" in words_of(figure)
+
+
 def test_the_slider_is_moved_by_keyboard_and_stays_within_the_layers(figure: Locator) -> None:
     slider = figure.get_by_label("Layers passed", exact=True)
 
@@ -139,6 +153,8 @@ def test_the_slider_is_moved_by_keyboard_and_stays_within_the_layers(figure: Loc
             figure.locator("svg").nth(1).inner_html(),
         ]
 
+    slider.press("ArrowRight")  # the curve stays as long as the reader has seen it
+    slider.press("ArrowLeft")
     before = drawn()
     slider.press("ArrowRight")
     assert all(old != new for old, new in zip(before, drawn(), strict=True))

@@ -242,7 +242,7 @@
     const box = make(parent, "div", { className: "moving-controls" });
     const prompt = makeSelect(box, "moving-prompt", "Text so far", data.prompts.map(({ text }, index) => [index, text]), change);
     const temperature = makeSlider(box, "temperature", "Temperature", { min: 1, max: 20, value: 10 }, change);
-    const topK = makeSlider(box, "topk", "Top-k", { max: TOP_KS.length - 1, value: 3 }, change);
+    const topK = makeSlider(box, "topk", "Top-k", { max: TOP_KS.length - 1, value: TOP_KS.length - 1 }, change);
     const topP = makeSlider(box, "topp", "Top-p", { min: 1, max: 20, value: 20 }, change);
     return { prompt, temperature, topK, topP };
   }

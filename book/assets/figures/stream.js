@@ -7,7 +7,6 @@
   const { number, make, draw, clear } = window.moving;
   const { makeSlider, makeSelect, makeButtons, makePlayer, makeWords, onNewWidth, dataFor, start } = window.moving;
   const PAUSE = 1300; // milliseconds of a layer while it plays
-  const FIRST = 2; // the layer that is shown at first
   const HEIGHT = 300;
   const EDGE = 30; // between the outermost dots and the edge of the plane
   const BESIDE = 16; // from a dot to its letter
@@ -68,7 +67,8 @@
 
   // ---- how alike the letters are ----------------------------------------------------------------
 
-  function drawCosines(svg, { cosine, way, layer }) {
+  // A curve grows as the reader goes through the layers, so that it does not give a prediction away.
+  function drawCosines(svg, { cosine, way, layer, reached }) {
     const width = clear(svg, HEIGHT);
     const [left, right, top, bottom] = [34, width - 12, 92, HEIGHT - 40];
     const last = cosine.with.length - 1;
@@ -87,14 +87,20 @@
     }
     draw(svg, "text", { x: right, y: HEIGHT - 6, "text-anchor": "end", class: "moving-faint" }, "layers passed");
     for (const [key, name] of WAYS) {
-      const points = cosine[key].map((value, at) => `${x(at)},${y(value)}`).join(" ");
+      const seen = cosine[key].slice(0, reached[key] + 1);
+      if (!seen.length) continue;
+      const points = seen.map((value, at) => `${x(at)},${y(value)}`).join(" ");
       const kind = `stream-curve stream-${key}${key === way ? " stream-chosen" : ""}`;
       draw(svg, "polyline", { points, class: kind });
+      if (seen.length <= last) continue;
       const above = y(Math.max(0.06, cosine[key][last])) - 8;
       draw(svg, "text", { x: right, y: above, "text-anchor": "end", class: `stream-name stream-${key}` }, name);
     }
     draw(svg, "circle", { cx: x(layer), cy: y(cosine[way][layer]), r: 6, class: `stream-here stream-${way}` });
-    const told = WAYS.map(([key, name]) => `${name}: ${cosine[key].map((value) => number(value, 2)).join(", ")}`);
+    const told = WAYS.filter(([key]) => reached[key] >= 0).map(([key, name]) => {
+      const seen = cosine[key].slice(0, reached[key] + 1);
+      return `${name}: ${seen.map((value) => number(value, 2)).join(", ")}`;
+    });
     svg.setAttribute("aria-label", `Mean cosine by layer. ${told.join(". ")}.`);
   }
 
@@ -105,13 +111,19 @@
     trained: "This encoder was trained with its sums; nobody would run it without them.",
   };
 
-  function describe({ cosine, points, way, layer, letters, stack }) {
-    const value = cosine[way][layer];
+  function compare({ cosine, way, layer, reached }) {
     const [other, otherWay] = way === "with" ? ["without", "Without"] : ["with", "With"];
-    const compared = layer === 0 ? "Both ways begin here." : `${otherWay} the sum it would be ${number(cosine[other][layer], 2)}.`;
+    if (layer === 0) return "Both ways begin here.";
+    if (reached[other] >= layer) return `${otherWay} the sum it would be ${number(cosine[other][layer], 2)}.`;
+    return `What do you expect ${otherWay.toLowerCase()} the sum? Switch it to see.`;
+  }
+
+  function describe(state) {
+    const { cosine, points, way, layer, letters, stack } = state;
+    const value = cosine[way][layer];
     const [one, two] = farthest(points[way][layer]).map((index) => letters[index]);
     return [
-      `${capital(told(layer))}, ${nameOf(WAYS, way)}: the mean cosine of two letters is ${number(value, 2)}. ${compared}`,
+      `${capital(told(layer))}, ${nameOf(WAYS, way)}: the mean cosine of two letters is ${number(value, 2)}. ${compare(state)}`,
       value > 0.99
         ? "The letters are nearly one vector, and what is computed from equal vectors stays equal."
         : `In the plane, ${one} and ${two} are farthest apart.`,
@@ -144,13 +156,15 @@
     const box = document.createElement("div");
     const controls = make(box, "div", { className: "moving-controls" });
     const stack = makeSelect(controls, "moving-stack", "Layers", STACKS, glide);
-    const slider = makeSlider(controls, "layer", "Layers passed", { max: data.fresh.with.cosine.length - 1, value: FIRST }, glide);
+    const slider = makeSlider(controls, "layer", "Layers passed", { max: data.fresh.with.cosine.length - 1, value: 0 }, glide);
     const sum = makeSwitch(controls, glide);
     const [play] = makeButtons(controls, ["Play"]);
     const pictures = make(box, "div", { className: "moving-pictures" });
     const plane = makePlane(make(pictures, "div"), letters);
     const chart = draw(make(pictures, "div"), "svg", { role: "img" });
     const say = makeWords(box, 3);
+    // The last layer that the reader has seen, for each kind of layers and each way.
+    const reached = Object.fromEntries(STACKS.map(([key]) => [key, { with: -1, without: -1 }]));
 
     function read() {
       const chosen = data[stack.value];
@@ -158,7 +172,10 @@
       const points = { with: chosen.with.points, without: chosen.without.points };
       const cosine = { with: chosen.with.cosine, without: chosen.without.cosine };
       const way = sum.checked ? "with" : "without";
-      return { letters, points, cosine, way, layer: Number(slider.input.value), stack: stack.value };
+      const layer = Number(slider.input.value);
+      const seen = reached[stack.value];
+      seen[way] = Math.max(seen[way], layer);
+      return { letters, points, cosine, way, layer, reached: seen, stack: stack.value };
     }
 
     function update() {
