@@ -193,8 +193,8 @@ class Misconception:
         wrong: how to make it: a change to the task's right answer, or a function of its own where
             the mistake is another algorithm; more than one where the same idea gives other numbers.
         error: a regular expression that the error's text matches, where the mistake shows as one.
-        fault: the fault it shows as, in the notation of
-            :func:`transformer_checks.judging.facts.find`, such as "returned float for int".
+        fault: the fault it shows as, in the notation of `judging/facts.py`, such as
+            "returned float for int".
     """
 
     key: str
