@@ -63,7 +63,7 @@ test-class: $(READY) ## grade a class of 60, with Dask, PostgreSQL, JupyterHub t
 lab: $(READY) ## copy new exercises into my-work/, open JupyterLab (ARGS=--update renews old ones)
 	@$(RUN) -m tools.lab $(ARGS)
 
-format: $(READY) ## format the code and normalise the notebooks
+format: $(READY) ## format the code and normalize the notebooks
 	@$(RUN) -m ruff check --fix --quiet || true
 	@$(RUN) -m ruff format --quiet
 	@$(RUN) -m tools.notebooks format
@@ -77,7 +77,7 @@ notebooks-elsewhere: $(READY) ## compare the notebooks' outputs as on two other 
 exercises: $(READY) ## make exercises/ from solutions/
 	@$(RUN) -m tools.exercises $(ARGS)
 
-drawings: $(READY) ## make the drawings of the book and their colours again
+drawings: $(READY) ## make the drawings of the book and their colors again
 	@$(RUN) -m tools.drawings $(ARGS)
 
 lint: $(READY) ## ruff, mypy, and the form of the notebooks
