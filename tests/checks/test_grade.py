@@ -396,7 +396,7 @@ def test_a_name_that_is_not_defined_is_told():
     result = grade(SCORES, answer)
     assert result.misconception == "undefined-name"
     assert "`keys` is not defined" in result.message
-    assert "No cell that was run defines it" in result.message
+    assert "None of the cells you ran defines it" in result.message
     assert "attention_scores(query, key)" in result.message
     assert grade(SCORES, raises_unbound).misconception != "undefined-name"
 
@@ -431,8 +431,8 @@ FACTOR = torch.ones(2, 3)
     [
         ("masking.padding_mask", with_global, "name-of-the-notebook", "argument `ids` is never"),
         (MODULE, WithGlobal, "name-of-the-notebook", "`batch` is a variable of the notebook"),
-        (SCORES, lambda q, k: (q @ k.mT).sum().item(), "number-for-a-tensor", "a float of Python"),
-        (MERGE, lambda x: len(x), "number-for-a-tensor", "an int of Python"),
+        (SCORES, lambda q, k: (q @ k.mT).sum().item(), "number-for-a-tensor", "a float is"),
+        (MERGE, lambda x: len(x), "number-for-a-tensor", "an int is"),
         (SCORES, lambda q, k: float(q @ k.mT), "one-number-of-many", ".item()"),
         (SCORES, lambda q, k: torch.tensor(scores(q, k).numpy()), "numpy", "Can't call numpy()"),
         (SCORES, lambda q, k: scores(q, k).detach().numpy(), "numpy", "received a ndarray"),
