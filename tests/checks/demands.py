@@ -139,7 +139,9 @@ def is_far(value: Any) -> bool:
 
 def on_default_device(arguments: list[Any], result: Any) -> Any:
     """Make the result on the default device, wherever the arguments are."""
-    return mapped(result, lambda each: torch.zeros_like(each, device="cpu"))
+    return mapped(
+        result, lambda each: torch.zeros_like(each, device="cpu") if each.is_meta else each
+    )
 
 
 # Each demand, and the ways to violate it; all of them must be noticed.

@@ -143,7 +143,7 @@ def previous_einsum(places, sharpness):
     for place in range(1, count):
         matrix[place, place - 1] = sharpness
     scores = torch.einsum("tj,jk,sk->ts", places, matrix, places) * count**-0.5
-    scores += torch.triu(torch.full_like(scores, -1e9), 1)
+    scores += torch.triu(torch.full_like(scores, torch.finfo(scores.dtype).min), 1)
     return F.softmax(scores, dim=1)
 
 
@@ -215,7 +215,6 @@ def lens_states_first(model, x):
 
 
 def lens_filled(model, x):
-    model.eval()
     with torch.no_grad():
         rows = len(model.layers) + 1
         out = x.new_empty(rows, *x.shape[:-1], model.output_proj.weight.shape[0])
@@ -257,6 +256,11 @@ def w_lens_no_start(model, x):
 
 def w_lens_list(model, x):
     return list(lens_cat(model, x))
+
+
+def m_lens_eval(model, x):
+    model.eval()
+    return lens_cat(model, x)
 
 
 def m_lens_centred(model, x):
@@ -472,6 +476,13 @@ def w_offset_tensor(query, key, value, max_offset):
     return torch.tensor(_offsets(query, key, value, max_offset))
 
 
+def m_offset_over_its_queries(query, key, value, max_offset):
+    past = torch.ones(len(query), len(query)).tril() > 0
+    output, w = attention.scaled_dot_product_attention(query, key, value, past)
+    size = (output[:, None] - value).square().mean(-1) * (w / (1 - w)).square()
+    return max(range(1, max_offset + 1), key=lambda step: size.diagonal(-step).mean().item())
+
+
 def m_offset_middle(query, key, value, max_offset):
     return max_offset // 2 + 1
 
@@ -653,7 +664,7 @@ MUTANTS = {
         m_previous_first,
         m_previous_three_back,
     ],
-    LENS: [m_lens_centred, m_lens_scaled, m_lens_half, m_lens_zeros, m_lens_flipped],
+    LENS: [m_lens_eval, m_lens_centred, m_lens_scaled, m_lens_half, m_lens_zeros, m_lens_flipped],
     DAMAGE: [
         m_damage_reversed,
         m_damage_half,
@@ -662,6 +673,7 @@ MUTANTS = {
         m_damage_fourth,
     ],
     OFFSET: [
+        m_offset_over_its_queries,
         m_offset_middle,
         m_offset_most,
         m_offset_negative,
