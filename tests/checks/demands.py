@@ -89,8 +89,9 @@ def on_modules(change: Callable[[nn.Module], Any]) -> Violation:
 
     def violation(arguments: list[Any], result: Any) -> Any:
         for value in arguments:
-            if isinstance(value, nn.Module):
-                change(value)
+            for module in value if isinstance(value, list) else [value]:
+                if isinstance(module, nn.Module):
+                    change(module)
         return result
 
     return violation

@@ -106,6 +106,12 @@ def norm_in_place(x, weight, bias, eps):
     return y
 
 
+def m_norm_float32(x, weight, bias, eps):
+    """The habit of those who train in half precision: the result is float32."""
+    found = norm_plain(x, weight, bias, eps)
+    return found.float() if x.dtype == torch.float16 else found
+
+
 def m_norm_absolute(x, weight, bias, eps):
     y = x - x.mean(-1, keepdim=True)
     return y / (y.abs().mean(-1, keepdim=True) + eps) * weight + bias
@@ -1128,6 +1134,12 @@ def sub_put_back(layers, x):
     return torch.tensor(rows)
 
 
+def m_sub_eval(layers, x):
+    for layer in layers:
+        layer.eval()
+    return sub_flow(layers, x)
+
+
 def m_sub_both_ways(layers, x):
     return sub_flow(layers, x).flip(0) if len(layers) > 1 else 2 * sub_flow(layers, x)
 
@@ -1306,6 +1318,7 @@ WRONG = {}
 
 MUTANTS = {
     "blocks.layer_norm": [
+        m_norm_float32,
         m_norm_absolute,
         m_norm_range,
         m_norm_median,
@@ -1318,6 +1331,7 @@ MUTANTS = {
         m_norm_dropout,
     ],
     "blocks.FeedForward": [
+        _ff(lambda self, x: F.dropout(_ff_right(self, x), 0.1, self.training)),
         _ff(lambda self, x: _ff_right(self, x) * 2),
         _ff(lambda self, x: -_ff_right(self, x)),
         _ff(lambda self, x: self.linear2(self.linear1(x).relu().square())),
@@ -1330,6 +1344,7 @@ MUTANTS = {
         _ff(lambda self, x: F.gelu(self.linear2(self.linear1(x)))),
     ],
     "blocks.EncoderLayer": [
+        partial(EncTorch, dropout=0.1),
         m_enc_scaled,
         m_enc_masked_output,
         m_enc_weighted_sum,
@@ -1342,6 +1357,7 @@ MUTANTS = {
         m_enc_mask_of_one_head,
     ],
     "blocks.DecoderLayer": [
+        partial(DecTorch, dropout=0.1),
         m_dec_scaled,
         m_dec_half_memory,
         m_dec_mean_memory,
@@ -1389,6 +1405,7 @@ MUTANTS = {
         m_block_mask_of_one_head,
     ],
     "blocks.damage_by_sublayer": [
+        m_sub_eval,
         m_sub_both_ways,
         m_sub_half,
         m_sub_first_sequence,
@@ -1401,6 +1418,7 @@ MUTANTS = {
     "blocks.dead_units": [
         m_dead_by_chance,
         m_dead_none,
+        _listed(lambda ff, x: _before(ff, x).amax(0) <= 1e-6),
         lambda ff, x: [0],
         lambda ff, x: [*dead_loops(ff, x)[1:], 0],
         lambda ff, x: len(dead_loops(ff, x)),
