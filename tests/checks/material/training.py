@@ -409,7 +409,7 @@ def step_gradients(model, src, tgt, optimizer, pad_id):
     return loss.item()
 
 
-def step_whole_target(model, src, tgt, optimizer, pad_id):
+def m_step_whole_target(model, src, tgt, optimizer, pad_id):
     optimizer.zero_grad()
     logits = model(src, tgt)[:, :-1]  # the last position is wasted, but nothing looks ahead
     loss = loss_flat(logits, tgt[:, 1:], pad_id)
@@ -566,7 +566,7 @@ def step_gradients_of(model, loss):
     return [p.grad for p in model.parameters()]
 
 
-def stuck_close(model, src, tgt, optimizer, pad_id):
+def m_stuck_close(model, src, tgt, optimizer, pad_id):
     before = [(name, p, p.clone()) for name, p in model.named_parameters()]
     optimizer.zero_grad(set_to_none=False)
     usual(model, src, tgt, pad_id).backward()
@@ -866,7 +866,6 @@ CORRECT = {
         step_clears_late,
         step_closure,
         step_gradients,
-        step_whole_target,
         step_sum_over_count,
     ],
     BUG: [
@@ -891,7 +890,6 @@ CORRECT = {
         stuck_by_state,
         stuck_in_a_copy_of_both,
         stuck_by_numpy,
-        stuck_close,
         stuck_and_put_back,
         stuck_without_a_step,
     ],
@@ -938,6 +936,7 @@ MUTANTS = {
         m_acc_square,
     ],
     STEP: [
+        m_step_whole_target,
         m_step_no_return,
         m_step_uphill,
         m_step_half_the_loss,
@@ -961,6 +960,7 @@ MUTANTS = {
         m_ppl_one_too_many,
     ],
     STUCK: [
+        m_stuck_close,
         m_stuck_names,
         m_stuck_none,
         m_stuck_empty,
