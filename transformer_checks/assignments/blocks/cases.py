@@ -483,8 +483,7 @@ def damage_by_sublayer_cases(rng: np.random.Generator) -> list[Case]:
     ]
     cases = [_damage_case(rng, *plan) for plan in plans]
     asked_again(cases, cases[0])
-    plan = ("", 2, {}, "float32", "contiguous")
-    cases.append(_damage_case(rng, *plan, training=True))
+    cases.append(_damage_case(rng, "", 2, {}, "float32", "contiguous", training=True))
     cases.append(_damage_case(rng, "", 2, {"batch": 1, "keys": 66}, "float32", "contiguous"))
     return cases
 
