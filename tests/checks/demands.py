@@ -116,7 +116,10 @@ def is_long(value: Any) -> bool:
     """Whether an argument is longer, along some axis, than a buffer may be."""
     if isinstance(value, Tensor):
         return max(value.shape, default=0) > LONG
-    if isinstance(value, list | tuple | str):
+    if isinstance(value, list | tuple):
+        inner = (each for each in value if isinstance(each, Tensor | list | tuple))
+        return len(value) > LONG or any(map(is_long, inner))
+    if isinstance(value, str):
         return len(value) > LONG
     return type(value) is int and value > LONG
 

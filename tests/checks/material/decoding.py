@@ -101,6 +101,15 @@ def _g(step=None, more=0, stop=True, after=lambda ids, b, e, m: ids, feed=lambda
     return greedy
 
 
+def m_greedy_is(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        ids.append(next_logits(ids).argmax().item())
+        if ids[-1] is eos_id:  # true up to 256 only
+            break
+    return ids
+
+
 def w_greedy_until_eos(next_logits, bos_id, eos_id, max_len):
     ids = [bos_id]
     token = None
@@ -1093,6 +1102,7 @@ WRONG = {}
 
 MUTANTS = {
     "decoding.greedy_decode": [
+        m_greedy_is,
         m_greedy_absolute,
         m_greedy_reversed,
         m_greedy_two_last,
