@@ -996,6 +996,23 @@ def w_used_distance(model, ids):
     return ids.shape[1] - 1 - moving[0] if moving else 0
 
 
+def _used_where(moved):
+    def used(model, ids):
+        base, length = model(ids)[:, -1], ids.shape[1]
+        for place in range(length):
+            tries = ids.repeat(base.shape[-1], 1)
+            tries[:, place] = torch.arange(base.shape[-1])
+            if moved(model(tries)[:, -1], base):
+                return length - place
+        return 0
+
+    return used
+
+
+m_used_relative = _used_where(lambda now, base: not torch.allclose(now, base, atol=1e-4, rtol=1e-5))
+m_used_thousandth = _used_where(lambda now, base: bool((now - base).abs().max() > 1e-3))
+
+
 def m_used_none(model, ids):
     oldest(model, ids)
 
@@ -1159,6 +1176,8 @@ MUTANTS = {
         m_long_three,
     ],
     "gpt.context_used": [
+        m_used_relative,
+        m_used_thousandth,
         m_used_none,
         m_used_float,
         m_used_half,
