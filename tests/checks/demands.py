@@ -89,8 +89,9 @@ def on_modules(change: Callable[[nn.Module], Any]) -> Violation:
 
     def violation(arguments: list[Any], result: Any) -> Any:
         for value in arguments:
-            if isinstance(value, nn.Module):
-                change(value)
+            for module in value if isinstance(value, list) else [value]:
+                if isinstance(module, nn.Module):
+                    change(module)
         return result
 
     return violation
@@ -115,7 +116,10 @@ def is_long(value: Any) -> bool:
     """Whether an argument is longer, along some axis, than a buffer may be."""
     if isinstance(value, Tensor):
         return max(value.shape, default=0) > LONG
-    if isinstance(value, list | tuple | str):
+    if isinstance(value, list | tuple):
+        inner = (each for each in value if isinstance(each, Tensor | list | tuple))
+        return len(value) > LONG or any(map(is_long, inner))
+    if isinstance(value, str):
         return len(value) > LONG
     return type(value) is int and value > LONG
 
@@ -139,7 +143,9 @@ def is_far(value: Any) -> bool:
 
 def on_default_device(arguments: list[Any], result: Any) -> Any:
     """Make the result on the default device, wherever the arguments are."""
-    return mapped(result, lambda each: torch.zeros_like(each, device="cpu"))
+    return mapped(
+        result, lambda each: torch.zeros_like(each, device="cpu") if each.is_meta else each
+    )
 
 
 # Each demand, and the ways to violate it; all of them must be noticed.

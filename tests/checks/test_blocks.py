@@ -130,7 +130,7 @@ def test_what_the_text_says_of_the_second_bug(shell):
 @pytest.mark.parametrize("key", [NORM, FEED, ENCODER, DECODER, BUG, SECOND])
 def test_gradients_dtypes_and_layouts_are_tried(key):
     cases = make_exam(key, 1).cases
-    assert {case.dtype for case in cases} == {"float32", "float64"}
+    assert {case.dtype for case in cases} >= {"float32", "float64"}
     assert any(case.layout == "strided" for case in cases)
     assert {case.dtype for case in cases if case.cotangent is not None} == {"float32", "float64"}
 

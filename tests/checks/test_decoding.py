@@ -172,7 +172,7 @@ def test_no_verdict_hangs_on_rounding_and_all_of_them_come(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_long_answers_have_a_probability_of_zero(seed):
     exam = make_exam(BLAME, seed)
-    long = [case for case in exam.cases if len(case.arguments["said"]) > 12]
+    long = [case for case in exam.cases if 12 < len(case.arguments["said"]) < 60]
     assert len(long) == 2
     for case in long:
         answer, said = next_tokens(case, "next_log_probs"), case.arguments["said"]

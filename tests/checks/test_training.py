@@ -121,7 +121,8 @@ def test_what_is_stuck_in_a_case_is_known_and_everything_else_moves_far(seed):
         weights = case.arguments["model"]["weights"]
         gradients, moves = gradients_and_moves(case)
         for name in weights.keys() - known.keys():
-            assert moves[name] > 1e-4, "or a comparison up to rounding would take it for stuck"
+            rate = case.arguments["optimizer"]["rates"][name]
+            assert moves[name] > 1e-4 * min(rate, 0.05) / 0.05, "or rounding would hide it"
         for name, reason in known.items():
             assert moves[name] == 0
             assert gradients[name] == 0 if reason == NO_GRADIENT else gradients[name] > 1e-4
@@ -151,7 +152,7 @@ def test_the_batches_are_what_the_tasks_say(seed):
             assert labels.min() >= 0
             assert labels.max() < logits.shape[-1]
             assert 0 <= case.arguments["pad_id"] < logits.shape[-1]
-            assert np.abs(logits).max() < 500
+            assert np.abs(logits).max() < 1000
             real = labels != case.arguments["pad_id"]
             assert real.any(axis=1).all()
             if key == SILENT:

@@ -125,11 +125,22 @@ def model(
     return {SAID: said, "weights": weights, "gradients": gradients or {}, "training": training}
 
 
-def model_maker(build: Callable[[Arrays], nn.Module]) -> Maker:
+def _marks(parts: list[nn.Module]) -> dict[str, Tensor]:
+    """Return what a call can leave on the parts of a model besides numbers.
+
+    These are "hooks", how many there are, and "training", 1 for each part in training mode.
+    """
+    hooks = sum(len(part._forward_hooks) + len(part._forward_pre_hooks) for part in parts)
+    modes = [float(part.training) for part in parts]
+    return {"hooks": torch.tensor(float(hooks)), "training": torch.tensor(modes)}
+
+
+def model_maker(build: Callable[[Arrays], nn.Module], *, left_alone: bool = False) -> Maker:
     """Return the maker of a model, whose parameters are judged after the call.
 
     Args:
         build: gives a model with the parameters that the arrays name, whatever their values are.
+        left_alone: whether its hooks and modes are judged too; the task has :func:`is_left_alone`.
 
     Returns:
         the maker.
@@ -143,7 +154,8 @@ def model_maker(build: Callable[[Arrays], nn.Module]) -> Maker:
             parameter.data = _tensor(description["weights"][part], case)
             if part in description["gradients"]:
                 parameter.grad = _tensor(description["gradients"][part], case)
-        return Made(built, left=lambda: parameters)
+        parts = list(built.modules()) if left_alone else []
+        return Made(built, left=lambda: {**parameters, **(_marks(parts) if left_alone else {})})
 
     return Maker(make)
 
@@ -159,20 +171,17 @@ def measured_model_maker(
 
     Returns:
         the maker; what is left are "weights", all parameters in the order of their names, one
-        number behind the other, and "hooks", how many there are.
+        number behind the other, "hooks", how many there are, and "training", the mode of each part.
     """
 
     def make(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
         measured = model_maker(build).make(name, case, earlier).value
+        parts = list(measured.modules())
 
         def left() -> dict[str, Tensor]:
-            hooks = sum(
-                len(part._forward_hooks) + len(part._forward_pre_hooks)
-                for part in measured.modules()
-            )
             by_name = sorted(measured.named_parameters())
             weights = torch.cat([parameter.detach().flatten() for _, parameter in by_name])
-            return {"weights": weights, "hooks": torch.tensor(float(hooks))}
+            return {"weights": weights, **_marks(parts)}
 
         return Made(give(measured), left=left)
 
@@ -295,9 +304,17 @@ def is_left_alone(argument: str) -> Property:
                 f"a hook is still on `{argument}` after the call: the next who uses it is "
                 "silenced too"
             )
+        training = case.arguments[argument]["training"]
+        if not np.all((values[f"{argument}.training"] > 0) == training):
+            mode, other = ("training", "eval") if training else ("eval", "training")
+            return (
+                f"`{argument}` comes in {mode} mode and is in {other} mode after the call: undo "
+                "what .eval() or .train() does to the caller's model"
+            )
         by_name = sorted(case.arguments[argument]["weights"].items())
         before = [array.ravel() for name, array in by_name if name != "num_heads"]
-        if not np.allclose(values[f"{argument}.weights"], np.concatenate(before)):
+        weights = values.get(f"{argument}.weights")
+        if weights is not None and not np.allclose(weights, np.concatenate(before)):
             return f"the weights of `{argument}` hold other numbers after the call"
         return None
 

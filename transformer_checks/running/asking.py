@@ -168,7 +168,8 @@ def _ask(task: Task, answer: Any, case: Case, outcome: Outcome) -> None:
         if isinstance(value, Tensor) and value.requires_grad
     }
     for name, each in made.items():
-        sources.update({f"{name}.{part}": tensor for part, tensor in each.left().items()})
+        left = {f"{name}.{part}": tensor for part, tensor in each.left().items()}
+        sources.update({part: tensor for part, tensor in left.items() if tensor.requires_grad})
     function = answer
     if isinstance(task, ModuleTask):
         module = build(answer, case)

@@ -106,6 +106,12 @@ def norm_in_place(x, weight, bias, eps):
     return y
 
 
+def m_norm_float32(x, weight, bias, eps):
+    """The habit of those who train in half precision: the result is float32."""
+    found = norm_plain(x, weight, bias, eps)
+    return found.float() if x.dtype == torch.float16 else found
+
+
 # =============================================================================================
 # FeedForward
 # =============================================================================================
@@ -902,6 +908,12 @@ def sub_put_back(layers, x):
     return torch.tensor(rows)
 
 
+def m_sub_eval(layers, x):
+    for layer in layers:
+        layer.eval()
+    return sub_flow(layers, x)
+
+
 def m_sub_first_sequence(layers, x):
     return sub_flow(layers, x[:1] if len(x) > 1 else 0.9 * x)
 
@@ -951,6 +963,16 @@ def dead_numpy(feed_forward, x):
 # =============================================================================================
 # what is expected of each
 # =============================================================================================
+
+
+def _before(feed_forward, x):
+    """(N, d_ff), before the ReLU."""
+    return feed_forward.linear1(x).reshape(-1, feed_forward.linear1.out_features)
+
+
+def _listed(condition):
+    """Wrong: list where another condition holds."""
+    return lambda feed_forward, x: condition(feed_forward, x).nonzero().flatten().tolist()
 
 
 CORRECT = {
@@ -1031,13 +1053,20 @@ CORRECT = {
 WRONG = {}
 
 MUTANTS = {
+    "blocks.layer_norm": [m_norm_float32],
     "blocks.FeedForward": [
+        _ff(lambda self, x: F.dropout(_ff_right(self, x), 0.1, self.training)),
         _ff(lambda self, x: _ff_right(self, x.flip(1))),
         _ff(lambda self, x: _ff_right(self, x.mean(1, keepdim=True).expand_as(x))),
     ],
-    "blocks.EncoderLayer": [m_enc_first_mask, m_enc_mask_of_one_head],
-    "blocks.DecoderLayer": [m_dec_mask_of_one_head],
+    "blocks.EncoderLayer": [
+        partial(EncTorch, dropout=0.1),
+        m_enc_first_mask,
+        m_enc_mask_of_one_head,
+    ],
+    "blocks.DecoderLayer": [partial(DecTorch, dropout=0.1), m_dec_mask_of_one_head],
     "blocks.count_parameters": [lambda d_model, d_ff, num_layers, vocab_size: 63_082_496],
     "blocks.find_the_second_bug": [m_block_mask_of_one_head],
-    "blocks.damage_by_sublayer": [m_sub_first_sequence],
+    "blocks.damage_by_sublayer": [m_sub_first_sequence, m_sub_eval],
+    "blocks.dead_units": [_listed(lambda ff, x: _before(ff, x).amax(0) <= 1e-6)],
 }

@@ -87,6 +87,15 @@ def greedy_softmax(next_logits, bos_id, eos_id, max_len):
     return ids
 
 
+def m_greedy_is(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        ids.append(next_logits(ids).argmax().item())
+        if ids[-1] is eos_id:  # true up to 256 only
+            break
+    return ids
+
+
 # =============================================================================================
 # filter_logits
 # =============================================================================================
@@ -693,6 +702,7 @@ CORRECT = {
 WRONG = {}
 
 MUTANTS = {
+    "decoding.greedy_decode": [m_greedy_is],
     "decoding.find_the_bug": [m_bug_one_step],
     "decoding.clipped_precision": [m_precision_missed],
 }

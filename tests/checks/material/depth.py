@@ -122,7 +122,7 @@ def previous_einsum(places, sharpness):
     for place in range(1, count):
         matrix[place, place - 1] = sharpness
     scores = torch.einsum("tj,jk,sk->ts", places, matrix, places) * count**-0.5
-    scores += torch.triu(torch.full_like(scores, -1e9), 1)
+    scores += torch.triu(torch.full_like(scores, torch.finfo(scores.dtype).min), 1)
     return F.softmax(scores, dim=1)
 
 
@@ -161,7 +161,6 @@ def lens_states_first(model, x):
 
 
 def lens_filled(model, x):
-    model.eval()
     with torch.no_grad():
         rows = len(model.layers) + 1
         out = x.new_empty(rows, *x.shape[:-1], model.output_proj.weight.shape[0])
@@ -195,6 +194,11 @@ def lens_hooks(model, x):
 def lens_copied(model, x):
     mine = copy.deepcopy(model)
     return lens_states_first(mine, x.clone())
+
+
+def m_lens_eval(model, x):
+    model.eval()
+    return lens_cat(model, x)
 
 
 # =============================================================================================
@@ -353,6 +357,13 @@ def w_offset_rest(query, key, value, max_offset):
     return _offsets(query, key, value, max_offset, size=lambda one, other: one.square().sum())
 
 
+def m_offset_over_its_queries(query, key, value, max_offset):
+    past = torch.ones(len(query), len(query)).tril() > 0
+    output, w = attention.scaled_dot_product_attention(query, key, value, past)
+    size = (output[:, None] - value).square().mean(-1) * (w / (1 - w)).square()
+    return max(range(1, max_offset + 1), key=lambda step: size.diagonal(-step).mean().item())
+
+
 # =============================================================================================
 # find_the_bug
 # =============================================================================================
@@ -464,4 +475,6 @@ WRONG = {
 
 MUTANTS = {
     FIELD: [m_field_even],
+    LENS: [m_lens_eval],
+    OFFSET: [m_offset_over_its_queries],
 }

@@ -688,6 +688,23 @@ def oldest(model, ids, **options):
     return ids.shape[1] - moving[0] if moving else 0
 
 
+def _used_where(moved):
+    def used(model, ids):
+        base, length = model(ids)[:, -1], ids.shape[1]
+        for place in range(length):
+            tries = ids.repeat(base.shape[-1], 1)
+            tries[:, place] = torch.arange(base.shape[-1])
+            if moved(model(tries)[:, -1], base):
+                return length - place
+        return 0
+
+    return used
+
+
+m_used_relative = _used_where(lambda now, base: not torch.allclose(now, base, atol=1e-4, rtol=1e-5))
+m_used_thousandth = _used_where(lambda now, base: bool((now - base).abs().max() > 1e-3))
+
+
 def m_used_but_the_last_token(model, ids):
     """The vocabulary is one too short, and so in the two below."""
     return oldest(model, ids, tokens=lambda token, size: range(size - 1))
@@ -781,5 +798,7 @@ MUTANTS = {
         m_used_but_the_last_token,
         m_used_but_the_first_token,
         m_used_a_dozen_tokens,
+        m_used_relative,
+        m_used_thousandth,
     ],
 }

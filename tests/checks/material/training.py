@@ -298,7 +298,7 @@ def step_gradients(model, src, tgt, optimizer, pad_id):
     return loss.item()
 
 
-def step_whole_target(model, src, tgt, optimizer, pad_id):
+def m_step_whole_target(model, src, tgt, optimizer, pad_id):
     optimizer.zero_grad()
     logits = model(src, tgt)[:, :-1]  # the last position is wasted, but nothing looks ahead
     loss = loss_flat(logits, tgt[:, 1:], pad_id)
@@ -402,7 +402,7 @@ def step_gradients_of(model, loss):
     return [p.grad for p in model.parameters()]
 
 
-def stuck_close(model, src, tgt, optimizer, pad_id):
+def m_stuck_close(model, src, tgt, optimizer, pad_id):
     before = [(name, p, p.clone()) for name, p in model.named_parameters()]
     optimizer.zero_grad(set_to_none=False)
     usual(model, src, tgt, pad_id).backward()
@@ -602,7 +602,6 @@ CORRECT = {
         step_clears_late,
         step_closure,
         step_gradients,
-        step_whole_target,
         step_sum_over_count,
     ],
     BUG: [
@@ -627,7 +626,6 @@ CORRECT = {
         stuck_by_state,
         stuck_in_a_copy_of_both,
         stuck_by_numpy,
-        stuck_close,
         stuck_and_put_back,
         stuck_without_a_step,
     ],
@@ -641,5 +639,7 @@ WRONG = {
 
 MUTANTS = {
     SPLIT: [m_split_in_place],
+    STEP: [m_step_whole_target],
     SILENT: [m_ppl_minus_one],
+    STUCK: [m_stuck_close],
 }

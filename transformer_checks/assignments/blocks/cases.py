@@ -25,6 +25,7 @@ from transformer_ref import layers as reference
 
 EPS = 1e-5
 TINY = 2e-3
+BARELY = 1e-10  # far above the rounding of float64, and below all tolerances that come to mind
 LEAK = (
     "the result changes when a token of the memory that memory_mask hides gets another content: "
     "look at which mask goes to which attention"
@@ -105,7 +106,9 @@ def _norm_case(
 ) -> Case:
     """Make a case of layer_norm: tokens of any mean and spread, unless `how` says otherwise."""
     offset, spread = normal(rng, (*shape[:-1], 1), dtype), 0.5 + rng.random((*shape[:-1], 1))
-    x = how.get("factor", 1.0) * (normal(rng, shape, dtype) * spread + 2 * offset)
+    x = how.get("factor", 1.0) * (
+        normal(rng, shape, dtype) * spread + how.get("offset", 2.0) * offset
+    )
     if how.get("constant"):
         x[..., :1, :] = 2.0
     arguments: dict[str, Any] = {"x": x.astype(dtype)}
@@ -143,6 +146,8 @@ def layer_norm_cases(rng: np.random.Generator) -> list[Case]:
     for axes, dtype in ((3, "float32"), (2, "float64")):
         case = _norm_case(rng, _shape(rng, axes), dtype, 0.1)
         cases.append(with_gradients(case, rng, case.arguments["x"].shape))
+    cases.append(_norm_case(rng, (2, 70, 5), "float32", 0.1))
+    cases.append(_norm_case(rng, _shape(rng, 3), "float16", 0.1, offset=0.0))
     return cases
 
 
@@ -158,8 +163,10 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
         ("float64", 0.2, "strided"),
     ]
 
-    def case(shape: tuple[int, ...], dtype: str, eps: float, layout: str = "contiguous") -> Case:
-        return _norm_case(rng, shape, dtype, eps, layout=layout, change=True)
+    def case(
+        shape: tuple[int, ...], dtype: str, eps: float, layout: str = "contiguous", **how: Any
+    ) -> Case:
+        return _norm_case(rng, shape, dtype, eps, layout=layout, change=True, **how)
 
     cases = [case(_shape(rng, 3), *plan) for plan in plans]
     square = int(rng.integers(5, 8))
@@ -172,6 +179,8 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     for dtype in ("float32", "float64"):
         last = case(_shape(rng, 3), dtype, 0.1)
         cases.append(with_gradients(last, rng, last.arguments["x"].shape))
+    cases.append(case((2, 70, 5), "float32", 0.1))
+    cases.append(case(_shape(rng, 3), "float16", 0.1, offset=0.0))
     return cases
 
 
@@ -205,7 +214,17 @@ def feed_forward_cases(rng: np.random.Generator) -> list[Case]:
     for dtype, wide in (("float32", True), ("float64", False)):
         last = drawn(dtype, wide)
         cases.append(with_gradients(last, rng, last.arguments["x"].shape))
+    cases += [
+        case((2, 70, 4), 6, "float32"),
+        drawn("float16", True),
+        _learning(drawn("float32", True)),
+    ]
     return cases
+
+
+def _learning(case: Case) -> Case:
+    """Put the module into training mode."""
+    return replace(case, name=f"{case.name}, in training mode", training=True)
 
 
 def _settings(rng: np.random.Generator, sizes: Sizes, norm: str) -> dict[str, Any]:
@@ -273,6 +292,12 @@ def encoder_layer_cases(rng: np.random.Generator) -> list[Case]:
     for norm, kind, dtype in (("post", "padding", "float64"), ("pre", "causal", "float32")):
         case = _encoder_case(rng, _small(rng), norm, kind, dtype, "contiguous")
         cases.append(with_gradients(case, rng, case.arguments["x"].shape))
+    long = _small(rng, batch=1, keys=66)
+    cases += [
+        _encoder_case(rng, long, "pre", "causal", "float32", "contiguous"),
+        _encoder_case(rng, _small(rng), "post", "padding", "float16", "contiguous"),
+        _learning(_encoder_case(rng, _small(rng), "pre", "none", "float32", "contiguous")),
+    ]
     return cases
 
 
@@ -342,6 +367,13 @@ def decoder_layer_cases(rng: np.random.Generator) -> list[Case]:
         plan = (norm, "causal", "padding", dtype, "contiguous")
         case = _decoder_case(rng, _small(rng), plan)
         cases.append(with_gradients(case, rng, case.arguments["x"].shape))
+    long = _small(rng, batch=1, queries=66, keys=68)
+    plan = ("pre", "none", "none", "float32", "contiguous")
+    cases += [
+        _decoder_case(rng, long, ("post", "causal", "padding", "float32", "contiguous")),
+        _decoder_case(rng, _small(rng), ("pre", "causal", "padding", "float16", "contiguous")),
+        _learning(_decoder_case(rng, _small(rng), plan)),
+    ]
     return cases
 
 
@@ -394,6 +426,12 @@ def find_the_second_bug_cases(rng: np.random.Generator) -> list[Case]:
     for kind, dtype in (("padding", "float64"), ("none", "float32")):
         case = _block_case(rng, _small(rng), kind, dtype, "contiguous")
         cases.append(with_gradients(case, rng, case.arguments["x"].shape))
+    long = _small(rng, batch=1, queries=66, keys=68)
+    cases += [
+        _block_case(rng, long, "none", "float32", "contiguous"),
+        _block_case(rng, _small(rng), "padding", "float16", "contiguous"),
+        _learning(_block_case(rng, _small(rng), "none", "float32", "contiguous")),
+    ]
     return cases
 
 
@@ -445,11 +483,19 @@ def damage_by_sublayer_cases(rng: np.random.Generator) -> list[Case]:
     ]
     cases = [_damage_case(rng, *plan) for plan in plans]
     asked_again(cases, cases[0])
+    cases.append(_damage_case(rng, "", 2, {}, "float32", "contiguous", training=True))
+    cases.append(_damage_case(rng, "", 2, {"batch": 1, "keys": 66}, "float32", "contiguous"))
     return cases
 
 
 def _damage_case(
-    rng: np.random.Generator, kind: str, count: int, fixed: dict[str, int], dtype: str, layout: str
+    rng: np.random.Generator,
+    kind: str,
+    count: int,
+    fixed: dict[str, int],
+    dtype: str,
+    layout: str,
+    training: bool = False,
 ) -> Case:
     """Make a case with this many layers, of one kind."""
     sizes = _small(rng, **fixed)
@@ -468,10 +514,11 @@ def _damage_case(
         f"{n}.{name}": each for n, layer in enumerate(layers) for name, each in layer.items()
     }
     said = f"{count} of d_model={sizes.d_model}, num_heads={sizes.heads}, d_ff={d_ff}"
+    said += "; in training mode" * training
     described_weights = {**weights, "num_heads": np.array(sizes.heads)}
     arguments = {
         "layers": made_arguments.model(
-            f"{said}; {kind}" if kind else said, described_weights, training=False
+            f"{said}; {kind}" if kind else said, described_weights, training=training
         ),
         "x": x,
     }
@@ -533,6 +580,11 @@ def dead_units_cases(rng: np.random.Generator) -> list[Case]:
         for roles, shape, dtype, layout in plans
     ]
     asked_again(cases, cases[1])
+    cases += [
+        unit_case(rng, ["off", "on", "once", "off"], (2, 3, 4), "float32", training=True),
+        unit_case(rng, ["off", "once", "on", "off"], (1, 66, 4), "float32"),
+        unit_case(rng, ["off", "barely", "on", "barely"], (2, 3, 4), "float64"),
+    ]
     return cases
 
 
@@ -542,17 +594,19 @@ def unit_case(
     shape: tuple[int, int, int],
     dtype: str,
     layout: str = "contiguous",
+    training: bool = False,
 ) -> Case:
     """Make a case whose hidden units have these roles for its tokens.
 
     Args:
         rng: for all that is drawn.
         roles: of each hidden unit: "off" is always below zero, "zero" always zero itself, "once"
-            above zero for a single token, "often" for half of them, "on" for all; "unheard" is on,
-            and linear2 makes nothing of it.
+            above zero for a single token, "barely" too, but by hardly anything, "often" for half
+            of them, "on" for all; "unheard" is on, and linear2 makes nothing of it.
         shape: of x.
         dtype: of x and the weights.
         layout: of x.
+        training: whether the network comes in training mode.
 
     Returns:
         the case.
@@ -566,8 +620,9 @@ def unit_case(
         weights["linear1.weight"][number], weights["linear1.bias"][number] = row, bias
         if role == "unheard":
             weights["linear2.weight"][:, number] = 0.0
-    said = f"d_model={shape[-1]}, d_ff={len(roles)}"
-    arguments = {"feed_forward": made_arguments.model(said, weights, training=False), "x": x}
+    said = f"d_model={shape[-1]}, d_ff={len(roles)}" + "; in training mode" * training
+    network = made_arguments.model(said, weights, training=training)
+    arguments = {"feed_forward": network, "x": x}
     return Case(label(arguments, dtype, layout), arguments, layout=layout)
 
 
@@ -583,6 +638,8 @@ def _row_and_bias(
         margin = float(rng.uniform(0.2, 0.8))
         if role == "off":
             return row, -falling[0] - margin
+        if role == "barely":
+            return row, BARELY - falling[0]
         if role in ("on", "unheard"):
             return row, margin - falling[-1]
         above = 1 if role == "once" else max(1, len(falling) // 2)

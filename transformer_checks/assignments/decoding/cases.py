@@ -37,6 +37,8 @@ MOST_CALLS = 300
 GAP = 0.02
 # Nor is a top_p that the probabilities reach within this.
 PROBABILITY_GAP = 2e-3
+# A vocabulary with ids for which `is` is not ==.
+LARGE = 300
 # What was said and what is right are at least so far apart, in log-probability.
 BLAME_GAP = 0.1
 
@@ -139,6 +141,7 @@ def greedy_decode_cases(rng: np.random.Generator) -> list[Case]:
         _greedy_case(rng, 6, 5, 9, bos=0),
     ]
     asked_again(cases, cases[7])
+    cases.append(_greedy_case(rng, LARGE, 66, 70, bos=LARGE - 1, eos=LARGE - 2))
     return cases
 
 
@@ -146,8 +149,8 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of continue_prompt: prompts of one to five tokens, with the end and without."""
 
     def drawn(given: int, words: int, max_len: int, **options: Any) -> Case:
-        size = int(rng.integers(7, 11))
-        eos = int(rng.integers(size))
+        size = options.pop("size", 0) or int(rng.integers(7, 11))
+        eos = options.pop("eos", None) or int(rng.integers(size))
         path = [*_words(rng, size, given + words, {eos}), eos]
         model = scripted(rng, size, [path], starts=given, **options)
         arguments = {
@@ -165,6 +168,7 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
         *(drawn(4, 6, 5), drawn(1, 12, 20, dtype="float64"), drawn(3, 3, 10, shift=-30.0)),
     ]
     asked_again(cases, cases[2])
+    cases.append(drawn(66, 4, 80, size=LARGE, eos=LARGE - 1))
     return cases
 
 
@@ -175,8 +179,8 @@ def find_another_bug_cases(rng: np.random.Generator) -> list[Case]:
     """
 
     def drawn(given: int, words: Sequence[int], max_len: int, **options: Any) -> Case:
-        size = int(rng.integers(9, 13))
-        eos = int(rng.integers(size))
+        size = options.pop("size", 0) or int(rng.integers(9, 13))
+        eos = options.pop("eos", None) or int(rng.integers(size))
         firsts = [int(each) for each in rng.permutation(size) if each != eos]
         paths = [
             [first, *_words(rng, size, given + count - 1, {eos, first}), eos]
@@ -202,6 +206,7 @@ def find_another_bug_cases(rng: np.random.Generator) -> list[Case]:
         *(drawn(2, (1, 5), 12, shift=-30.0), drawn(2, (1, 4), 12, again=True)),
     ]
     asked_again(cases, cases[3])
+    cases.append(drawn(66, (2, 4), 80, size=LARGE, eos=LARGE - 1))
     return cases
 
 
@@ -225,9 +230,10 @@ def _between(rng: np.random.Generator, logits: np.ndarray, top_k: int | None) ->
         the number, or None if these logits have none.
     """
     scores = np.sort(logits.astype(np.float64).reshape(-1, logits.shape[-1]))[:, ::-1]
+    gap = 10 * PROBABILITY_GAP if logits.dtype == np.float16 else PROBABILITY_GAP
     for _ in range(40):
         top_p = round(float(rng.uniform(0.4, 0.92)), 3)
-        kept = _kept_by_p(scores[:, :top_k], top_p, PROBABILITY_GAP)
+        kept = _kept_by_p(scores[:, :top_k], top_p, gap)
         on_all = _kept_by_p(scores, top_p, 0.0)
         if kept is None or on_all is None:
             continue
@@ -247,6 +253,8 @@ def _filter_case(
         logits = scale * normal(rng, shape, "float64") + shift
         logits[..., int(rng.integers(shape[-1]))] += peak
         logits = logits.astype(dtype)
+        if any(len({*row}) < len(row) for row in logits.reshape(-1, shape[-1])):
+            continue  # equal logits, which are common in float16
         if top_p is not True:
             break
         drawn = _between(rng, logits, options.get("top_k"))
@@ -287,6 +295,10 @@ def filter_logits_cases(rng: np.random.Generator) -> list[Case]:
         _filter_case(rng, (2, 12), top_k=3, top_p=0.8, scale=0.1),
     ]
     asked_again(cases, cases[5])
+    cases += [
+        _filter_case(rng, (2, 80), top_k=70),
+        _filter_case(rng, (3, sizes[2]), "float16", top_k=4, top_p=True, scale=1.0),
+    ]
     return cases
 
 
@@ -416,7 +428,12 @@ def _beam_case(
 
 
 def _garden_case(
-    rng: np.random.Generator, size: int, deep: int, beam_size: int, alpha: float | None
+    rng: np.random.Generator,
+    size: int,
+    deep: int,
+    beam_size: int,
+    alpha: float | None,
+    special: tuple[int, ...] = (),
 ) -> Case:
     """Make a case of beam_search in which the likeliest first step leads nowhere.
 
@@ -426,12 +443,14 @@ def _garden_case(
         deep: steps that are certain before the two ways part.
         beam_size: 2 or 3.
         alpha: the length penalty.
+        special: begin and end, if they are not drawn.
 
     Returns:
         the case. One way has 0.55 and then spreads over all tokens, the other 0.4 and is nearly
         certain to its end.
     """
-    bos, eos, wide, narrow, last = (int(each) for each in rng.permutation(size)[:5])
+    drawn = [int(each) for each in rng.permutation(size) if each not in special]
+    bos, eos, wide, narrow, last = (*special, *drawn)[:5]
     max_len = deep + 6
 
     def chances(likely: dict[int, float]) -> np.ndarray:
@@ -477,7 +496,8 @@ def beam_search_cases(rng: np.random.Generator) -> list[Case]:
     narrow = {**cases[12].arguments, "beam_size": 1, "length_penalty": 0.0}
     cases.append(Case(_named(narrow, "float32"), narrow))
     asked_again(cases, cases[7])
-    return cases
+    large = _garden_case(rng, LARGE, 0, 2, 0.0, special=(LARGE - 2, LARGE - 1))
+    return [*cases, large]
 
 
 # --- cases: cached_attention -----------------------------------------------------------------
@@ -555,6 +575,7 @@ def cached_attention_cases(rng: np.random.Generator) -> list[Case]:
         _low(_cache_case(rng, 5, "float64")),
     ]
     asked_again(cases, cases[3])
+    cases += [_cache_case(rng, 70, shape=(1, 2, 3)), _cache_case(rng, 4, "float16")]
     return cases
 
 
@@ -572,14 +593,14 @@ def known_answers(
             right answers, or "right, another likelier".
         words: tokens between begin and end, first of `said`, then of each right answer but the
             one that was said.
-        options: `dtype`; `scale` of the logits.
+        options: `dtype`; `scale` of the logits; `size`, V.
 
     Returns:
         the arguments of search_or_model, and the gap. A right answer that is likelier than the
         others is neither the first of them nor the last where there are three.
     """
     dtype = options.get("dtype", "float32")
-    size = int(rng.integers(6, 10))
+    size = options.get("size") or int(rng.integers(6, 10))
     bos, eos = (int(each) for each in rng.permutation(size)[:2])
     while True:
         paths = [[bos, *_words(rng, size, count, {bos, eos}), eos] for count in words]
@@ -650,6 +671,8 @@ def search_or_model_cases(rng: np.random.Generator) -> list[Case]:
         arguments, _ = known_answers(rng, kind, words, **options)
         cases.append(Case(_named(arguments, options.get("dtype", "float32")), arguments))
     asked_again(cases, cases[6])
+    arguments, _ = known_answers(rng, "search", (66, 67), size=LARGE, dtype="float64")
+    cases.append(Case(_named(arguments, "float64"), arguments))
     return cases
 
 
@@ -747,6 +770,7 @@ def clipped_precision_cases(rng: np.random.Generator) -> list[Case]:
         plain_case(hypothesis=["cats", "at", "sea"], references=[["cat", "sat", "sea"]], n=2),
     ]
     asked_again(cases, cases[2])
+    cases.append(_sentences_case(rng, 2, (70, 66), ("not clipped",), 6))
     return cases
 
 

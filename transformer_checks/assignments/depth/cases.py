@@ -20,6 +20,8 @@ from transformer_checks.task import Arrays, Case
 
 # Two damages that are closer than this share of the larger one are not tried.
 GAP = 0.2
+# A text of more letters is not written out in the name of its case.
+LONG_TEXT = 40
 
 
 def _case(arguments: dict[str, Any], dtype: str, *notes: str, layout: str = "contiguous") -> Case:
@@ -44,6 +46,7 @@ def cnn_receptive_field_cases(rng: np.random.Generator) -> list[Case]:
         *((kernels[5], layers[3], gaps[2]), (1, layers[4]), (1, layers[5], gaps[3])),
         *((3, 50), (4, 3, gaps[4]), (5, layers[6], gaps[5]), (2, 4, gaps[6])),
     ]
+    plan += [(3, 70), (2, 3, 300)]
     cases = [plain_case(**dict(zip(names, each, strict=False))) for each in plan]
     asked_again(cases, cases[2])
     return cases
@@ -70,7 +73,8 @@ def previous_token_weights_cases(rng: np.random.Generator) -> list[Case]:
         *((drawn[0], drawn[0], 0, "float64"), (drawn[1], drawn[1] + 3, 0, "float32")),
         *((drawn[2], drawn[2] + 4, 2, "float32"), (drawn[3], drawn[3] + 2, 2, "float64")),
         *((drawn[4], 20, 7, "float32"), (drawn[5], 16, 1, "float64"), (3, 9, 6, "float32")),
-        *((12, 12, 0, "float32"), (1, 6, 3, "float32")),
+        *((12, 12, 0, "float32"), (1, 6, 3, "float32"), (70, 72, 1, "float32")),
+        (6, 8, 1, "float16"),
     ]
     cases = [_place_case(rng, *each) for each in plan]
     asked_again(cases, cases[3])
@@ -110,7 +114,7 @@ class Stack(nn.Module):
         self.output_proj = nn.Linear(d_model, vocab_size, bias=False)
 
 
-STACK = made_arguments.model_maker(Stack)
+STACK = made_arguments.model_maker(Stack, left_alone=True)
 
 
 def lens_case(
@@ -119,6 +123,7 @@ def lens_case(
     sizes: tuple[int, int, int, int],
     dtype: str = "float32",
     layout: str = "contiguous",
+    training: bool = False,
 ) -> Case:
     """Make a case of logit_lens.
 
@@ -128,6 +133,7 @@ def lens_case(
         sizes: B, T, D and V.
         dtype: of all numbers.
         layout: of x.
+        training: whether the model comes in training mode.
 
     Returns:
         the case.
@@ -143,10 +149,10 @@ def lens_case(
     weights["output_proj.weight"] = normal(rng, (vocab_size, d_model), dtype)
     said = f"{layers} layer{'s' * (layers != 1)}, D={d_model}, V={vocab_size}"
     arguments = {
-        "model": made_arguments.model(said, weights, training=False),
+        "model": made_arguments.model(said, weights, training=training),
         "x": 2.0 * normal(rng, (batch, length, d_model), dtype) + 1.0,
     }
-    return _case(arguments, dtype, layout=layout)
+    return _case(arguments, dtype, *["training mode"] * training, layout=layout)
 
 
 def logit_lens_cases(rng: np.random.Generator) -> list[Case]:
@@ -170,6 +176,9 @@ def logit_lens_cases(rng: np.random.Generator) -> list[Case]:
         lens_case(rng, 2, sizes(), "float64", "strided"),
         lens_case(rng, 0, sizes()),
         lens_case(rng, 12, sizes(2, 3)),
+        lens_case(rng, 2, sizes(), training=True),
+        lens_case(rng, 2, sizes(1, 70)),
+        lens_case(rng, 2, sizes(), "float16"),
     ]
     asked_again(cases, cases[2])
     return cases
@@ -261,6 +270,7 @@ def damage_by_key_cases(rng: np.random.Generator) -> list[Case]:
         ("all", "float32", "contiguous", {"queries": 1}),
         ("all", "float32", "contiguous", {"keys": 2}),
         ("scattered", "float32", "strided", {"keys": 5}),
+        ("scattered", "float32", "contiguous", {"queries": 66, "keys": 68}),
     ]
     cases = [_damage_case(rng, *plan) for plan in plans]
     asked_again(cases, cases[4])
@@ -316,6 +326,7 @@ def _offset_case(
     "spare": most weight is on another offset, at which the same values stand as at the token
     itself, since the text repeats; so that look is spare.
     "echo": what is needed stands again behind the query, where the mask hides it.
+    "few": for the few queries that reach so far, the largest offset matters as much.
     """
     value = rng.standard_normal((length, int(rng.integers(2, 6))))
     others = [each for each in range(1, most + 1) if each != offset] or [offset]
@@ -333,6 +344,8 @@ def _offset_case(
         period = offset + 1
         weights = _shares(length, {offset: 0.5, int(rng.integers(1, offset)): 0.4})
         weights += 3.0 * np.eye(length, k=1)
+    if kind == "few":
+        weights = _shares(length, {offset: 0.45, most: 0.5})
     if kind in ("spare", "echo"):
         value = value[np.arange(length) % period]
         note = f"the values repeat after {period}"
@@ -346,6 +359,13 @@ def is_clear(arguments: dict[str, Any], offset: int) -> bool:
     damage = offset_damage(arguments)
     others = np.delete(damage, offset - 1)
     return bool((others < (1.0 - GAP) * damage[offset - 1]).all())
+
+
+def _misleads_a_mean(arguments: dict[str, Any], offset: int) -> bool:
+    """Whether a mean over only the queries that have such a key chooses another offset."""
+    damage = offset_damage(arguments)
+    mean = damage / (len(arguments["query"]) - np.arange(1, len(damage) + 1))
+    return bool(mean.argmax() != offset - 1)
 
 
 def needed_offset_cases(rng: np.random.Generator) -> list[Case]:
@@ -369,11 +389,16 @@ def needed_offset_cases(rng: np.random.Generator) -> list[Case]:
         ("last", 11, 2, 4, "float64"),
         ("echo", 10, 2, 4, "float32"),
         ("echo", 13, 3, 5, "float64"),
+        ("few", 7, 1, 5, "float32"),
+        ("few", 9, 2, 7, "float64"),
+        ("sharp", 68, 3, 5, "float32"),
     ]
     cases = []
     for plan in plans:
         case = _offset_case(rng, *plan)
-        while not is_clear(case.arguments, plan[2]):
+        while not is_clear(case.arguments, plan[2]) or (
+            plan[0] == "few" and not _misleads_a_mean(case.arguments, plan[2])
+        ):
             case = _offset_case(rng, *plan)
         cases.append(case)
     asked_again(cases, cases[5])
@@ -388,6 +413,8 @@ def _letters_case(rng: np.random.Generator, ids: list[int], dtype: str) -> Case:
     size = max(ids) + 1
     letters = np.vstack([np.zeros((1, size)), np.eye(size)[ids]]).astype(dtype)
     written = " ".join("abcdefghijkl"[each] for each in ids)
+    if len(ids) > LONG_TEXT:
+        written = f"{len(ids)} letters"
     return _case({"letters": letters}, dtype, written)
 
 
@@ -414,6 +441,8 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
         (shuffled(8), "float32"),
         ([*shuffled(4), *twice(5)], "float32"),
         (twice(9), "float64"),
+        ([*shuffled(12), *shuffled(12), *shuffled(12)], "float32"),
+        (twice(5), "float16"),
     ]
     cases = [_letters_case(rng, ids, dtype) for ids, dtype in plans]
     asked_again(cases, cases[2])

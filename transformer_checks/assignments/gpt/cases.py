@@ -25,6 +25,8 @@ from transformer_checks.task import SAID, Arrays, Case, Made, Maker
 MOST_CALLS = 200
 # Two logits that are closer than this are not tried: rounding might choose.
 GAP = 0.02
+# A vocabulary with ids for which `is` is not ==.
+LARGE = 300
 
 
 # --- cases: lm_batch -------------------------------------------------------------------------
@@ -171,9 +173,10 @@ def generate_case(
     new: int,
     dtype: str = "float32",
     max_len: int | None = None,
+    vocab_size: int = 0,
 ) -> Case:
     """Make a case of generate, or of generate_long where there is a `max_len`."""
-    vocab_size = int(rng.integers(11, 20))
+    vocab_size = vocab_size or int(rng.integers(11, 20))
     longest = max_len or length + new + 4
     while True:
         model = tiny_model(rng, vocab_size, longest, dtype)
@@ -201,6 +204,7 @@ def generate_cases(rng: np.random.Generator) -> list[Case]:
         *(generate_case(rng, 3, 3, 3), generate_case(rng, 2, 9, 2)),
     ]
     asked_again(cases, cases[2])
+    cases.append(generate_case(rng, 2, 66, 2, vocab_size=LARGE))
     return cases
 
 
@@ -218,14 +222,20 @@ def find_another_bug_cases(rng: np.random.Generator) -> list[Case]:
         case(2, 4, 5, 6, "float64"),
     ]
     asked_again(cases, cases[2])
+    cases.append(generate_case(rng, 2, 66, 2, max_len=5, vocab_size=LARGE))
     return cases
 
 
 def loss_case(
-    rng: np.random.Generator, batch: int, length: int, dtype: str = "float32", note: str = ""
+    rng: np.random.Generator,
+    batch: int,
+    length: int,
+    dtype: str = "float32",
+    note: str = "",
+    vocab_size: int = 0,
 ) -> Case:
     """Make a case of lm_loss: rows of `length` + 1 tokens."""
-    vocab_size = int(rng.integers(9, 15))
+    vocab_size = vocab_size or int(rng.integers(9, 15))
     while vocab_size in (batch, length):
         vocab_size += 1
     arguments = {
@@ -248,6 +258,7 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     for case in (loss_case(rng, 3, 4), loss_case(rng, 2, 6, "float64")):
         cotangent = np.array(rng.uniform(0.5, 2.0), dtype=case.dtype)
         cases.append(replace(case, name=f"{case.name}, gradients", cotangent=cotangent))
+    cases.append(loss_case(rng, 2, 66, vocab_size=LARGE))
     return cases
 
 
@@ -320,6 +331,11 @@ def gpt_case(
     )
 
 
+def _ascending(case: Case) -> Case:
+    """Put the large ids of each row behind the small ones."""
+    return replace(case, arguments={**case.arguments, "ids": np.sort(case.arguments["ids"])})
+
+
 def _too_long(rng: np.random.Generator, batch: int, max_len: int, over: int) -> Case:
     case = gpt_case(rng, LOGITS, batch, max_len + over, max_len=max_len)
     return replace(case, refused=f"{max_len + over} tokens are more than max_len={max_len}")
@@ -355,6 +371,8 @@ def gpt_cases(rng: np.random.Generator) -> list[Case]:
         _too_long(rng, 1, 5, 3),
     ]
     asked_again(cases, cases[8])
+    large = gpt_case(rng, SHORTER, 1, 30, num_layers=1, vocab_size=LARGE)
+    cases += [gpt_case(rng, SHORTER, 1, 66, num_layers=1), _ascending(large)]
     return cases
 
 
@@ -364,7 +382,11 @@ def gpt_cases(rng: np.random.Generator) -> list[Case]:
 # reads the token itself and the one four places before it.
 Layer = dict[int, float]
 # How far the logits move at most by a token that is heard faintly, and by one that is noise.
-FAINT, NOISE = 3e-3, 5e-6
+FAINT, FAINTER, NOISE = 3e-3, 8e-4, 5e-6
+# To change each token of a text into each other one takes this many calls at most.
+MOST_READ = 1_000
+# A text of more tokens is not written out in the name of its case.
+LONG_TEXT = 20
 
 
 def _mixing(layers: list[Layer], length: int) -> np.ndarray:
@@ -387,8 +409,10 @@ def _make_reader(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
     def model(ids: Tensor) -> Tensor:
         nonlocal calls
         calls += 1
-        if calls > MOST_CALLS:
-            raise RuntimeError(f"model was called more than {MOST_CALLS} times: does the loop end?")
+        if calls > MOST_READ:
+            raise RuntimeError(
+                f"model was called more than {MOST_READ:,} times: does the loop end?"
+            )
         if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.is_floating_point():
             raise TypeError(f"model takes ids (B, T), received {describe(ids)}")
         length = ids.shape[1]
@@ -433,6 +457,8 @@ def context_case(
     size: int = 0,
     ordered: bool = True,
     scaled: float = 0.0,
+    loud: bool = False,
+    least: int = 0,
 ) -> Case:
     """Make a case of context_used.
 
@@ -450,6 +476,8 @@ def context_case(
         ordered: whether there are vectors of the places beside those of the tokens.
         scaled: how far the factors of the one layer that are not 1 may move a logit at most, for
             the factor 0.5; 0 = as they are.
+        least: the smallest id of the text.
+        loud: whether the places make the logits large, whatever the tokens are.
 
     Returns:
         the case. The likeliest token is likeliest by a margin that no faint token changes.
@@ -458,10 +486,10 @@ def context_case(
         size, d_model = size or int(rng.integers(8, 12)), 6
         arrays = {
             "tokens": normal(rng, (size, d_model), dtype),
-            "places": ordered * normal(rng, (length + 2, d_model), dtype),
+            "places": ordered * (1 + 299 * loud) * normal(rng, (length + 2, d_model), dtype),
             "output": normal(rng, (size, d_model), dtype),
         }
-        ids = rng.integers(0, size, size=(1, length))
+        ids = rng.integers(least, size, size=(1, length))
         if special:
             one = int(rng.integers(2, size - 2)) if odd is None else odd % size
             arrays["tokens"][np.arange(size) != one] = arrays["tokens"][one - 1]
@@ -482,7 +510,8 @@ def context_case(
             "noisy": scaled == NOISE,
         }
         arguments = {"model": description, "ids": ids.astype(np.int64)}
-        name = ", ".join(described(arguments)) + f" = {ids[0].tolist()}, {size} tokens, {dtype}"
+        text = f" = {ids[0].tolist()}" if length <= LONG_TEXT else ""
+        name = ", ".join(described(arguments)) + f"{text}, {size} tokens, {dtype}"
         case = Case(name, arguments)
         top = np.sort(_make_reader("model", case, {}).value(torch.from_numpy(ids))[0, -1].numpy())
         if not scaled or top[-1] - top[-2] > 10 * FAINT:
@@ -559,4 +588,16 @@ def context_used_cases(rng: np.random.Generator) -> list[Case]:
         case("a layer that reads its own token", [one], 1),
     ]
     asked_again(cases, cases[4])
+    cases += [
+        case("a layer that reads 3 tokens", [three], 66, size=8),
+        case("a layer that reads 2 tokens", [two], 3, size=LARGE, least=LARGE - 9),
+        case(
+            "a layer that reads 2 tokens, and faintly the fifth before; the logits are large",
+            [faint],
+            drawn,
+            "float64",
+            scaled=FAINTER,
+            loud=True,
+        ),
+    ]
     return cases

@@ -34,6 +34,9 @@ PADDING_SEEN = (
     "positions should not count"
 )
 SHOWN_LABELS = 8
+# Longer and with larger ids than what a fixed buffer, or `is` in place of ==, can do.
+LONG: dict[str, Any] = {"batch": 2, "length": 70, "vocab_size": 300}
+SLOW = 1e-8
 
 
 # --- the model -------------------------------------------------------------------------------
@@ -54,9 +57,11 @@ class TinyTranslator(nn.Module):
         self.source = nn.Parameter(torch.zeros(weights["source"].shape))
         self.target = nn.Parameter(torch.zeros(weights["target"].shape))
         self.output = nn.Parameter(torch.zeros(weights["output"].shape))
+        self.columns: list[int] = []
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """(B, S) and (B, T) ids to (B, T, V) logits; position t sees tokens 0..t."""
+        self.columns.append(tgt_in.shape[1])
         context = self.source[src].mean(dim=1, keepdim=True)
         places = torch.arange(1, tgt_in.shape[1] + 1, device=tgt_in.device).unsqueeze(-1)
         prefix = self.target[tgt_in].cumsum(dim=1) / places
@@ -67,7 +72,13 @@ class TinyTranslator(nn.Module):
         return 2.0 * hidden @ self.output.T
 
 
-MODEL = made_arguments.model_maker(TinyTranslator)
+def _make_translator(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
+    made = made_arguments.model_maker(TinyTranslator).make(name, case, earlier)
+    return replace(made, noted=lambda: made.value.columns[: made_arguments.MOST_NOTED])
+
+
+# It notes how many columns of the target it is given, call by call.
+MODEL = Maker(_make_translator, form=list[int])
 
 
 # --- sizes and numbers -----------------------------------------------------------------------
@@ -153,6 +164,7 @@ def split_target_cases(rng: np.random.Generator) -> list[Case]:
         case(batch=2, length=40, note="long"),
     ]
     asked_again(cases, cases[1])
+    cases.append(case(batch=2, length=70, vocab_size=600, note="long"))
     return cases
 
 
@@ -292,6 +304,12 @@ def sequence_loss_cases(rng: np.random.Generator) -> list[Case]:
         louder(logits_case(rng), 60.0),
     ):
         cases.append(scalar_gradients(asked, rng))
+    far = logits_case(rng)
+    cases += [
+        logits_case(rng, **LONG),
+        logits_case(rng, "float16"),
+        louder(far, 990.0 / float(np.abs(far.arguments["logits"]).max())),
+    ]
     return cases
 
 
@@ -318,6 +336,7 @@ def token_accuracy_cases(rng: np.random.Generator) -> list[Case]:
     cases = [_says_padding(rng, _not_all_right(case)) for case in cases]
     cases[4] = _largest_is_the_label(cases[4])
     _with_twins(rng, cases, cases[3])
+    cases.append(_says_padding(rng, _not_all_right(logits_case(rng, **LONG))))
     return cases
 
 
@@ -366,6 +385,7 @@ def find_the_silent_bug_cases(rng: np.random.Generator) -> list[Case]:
         louder(logits_case(rng, "float64", right=0.7), 15.0),
     ]
     _with_twins(rng, cases, cases[1])
+    cases.append(logits_case(rng, **LONG))
     return cases
 
 
@@ -488,6 +508,7 @@ def train_step_cases(rng: np.random.Generator) -> list[Case]:
     ]
     followed(cases, cases[1], _padded_target(cases[1]), "two more columns", PADDING_COUNTS)
     asked_again(cases, cases[2])
+    cases.append(step_case(rng, **LONG))
     return cases
 
 
@@ -505,6 +526,7 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     cases += [
         scalar_gradients(case, rng) for case in (model_case(rng), model_case(rng, "float64", 1))
     ]
+    cases.append(model_case(rng, **LONG))
     return cases
 
 
@@ -583,6 +605,7 @@ def stuck_case(
     cut: tuple[str, ...] = (),
     left_out: tuple[str, ...] = (),
     without_rate: tuple[str, ...] = (),
+    slow: tuple[str, ...] = (),
     **fixed: int,
 ) -> Case:
     """Make a case of stuck_parameters.
@@ -599,6 +622,7 @@ def stuck_case(
         cut: parameters behind a detach.
         left_out: parameters that the optimizer does not hold.
         without_rate: parameters whose learning rate is 0.
+        slow: parameters whose learning rate is so small that no tolerance shows the step.
         fixed: sizes that are given.
 
     Returns:
@@ -622,6 +646,7 @@ def stuck_case(
     rates = {
         name: 0.0 if name in without_rate else rate for name in weights if name not in left_out
     }
+    rates |= dict.fromkeys(slow, SLOW)
     gradients = {name: normal(rng, shapes[name], dtype) for name in rates} if old else {}
     model: dict[str, Any] = {"weights": weights, "gradients": gradients}
     model |= {"frozen": list(frozen), "cut": list(cut)}
@@ -675,4 +700,5 @@ def stuck_parameters_cases(rng: np.random.Generator) -> list[Case]:
         stuck_case(rng, without_rate=(*parts, "bias", "spare")),
     ]
     asked_again(cases, cases[4])
+    cases += [stuck_case(rng, "float64", slow=("inner", "output")), stuck_case(rng, **LONG)]
     return cases

@@ -40,6 +40,14 @@ def is_one_at_least(case: Case, values: Values) -> str | None:
     return None
 
 
+def last_column_is_not_read(case: Case, values: Values) -> str | None:
+    """Say so if the model was given the last column of the target, or more."""
+    width = case.arguments["tgt"].shape[1]
+    if max(values["model"], default=0) < width:
+        return None
+    return f"the model was given all {width} columns of `tgt`; it reads `tgt[:, :-1]`"
+
+
 def something_is_learned(case: Case, values: Values) -> str | None:
     """Say so if the step has changed no parameter, and what was not called."""
     weights = case.arguments["model"]["weights"]
