@@ -139,7 +139,11 @@ def is_far(value: Any) -> bool:
 
 def on_default_device(arguments: list[Any], result: Any) -> Any:
     """Make the result on the default device, wherever the arguments are."""
-    return mapped(result, lambda each: torch.zeros_like(each, device="cpu"))
+    default = torch.get_default_device()
+    return mapped(
+        result,
+        lambda each: each if each.device == default else torch.zeros_like(each, device=default),
+    )
 
 
 # Each demand, and the ways to violate it; all of them must be noticed.

@@ -168,7 +168,7 @@ def test_what_outputs_depend_on_follows_from_how_a_model_is_made(seed):
             changed = x.clone()
             changed[:, s] = torch.randn(changed[:, s].shape, generator=generator)
             moves = (model(changed) - before).abs().amax(dim=(0, 2))
-            assert (moves[seen[:, s]] > 1e-3).all(), case.name
+            assert (moves[seen[:, s]] > 2e-4).all(), case.name
             assert (moves[~seen[:, s]] < 1e-5).all(), case.name
 
 
@@ -205,7 +205,7 @@ def test_a_batch_on_another_device_finds_what_is_made_on_the_default_one():
         return attend(query, key, value, mask)
 
     result = grade(BUG, half_mended)
-    assert (result.misconception, result.passed) == ("made-on-the-default-device", 13)
+    assert (result.misconception, result.passed) == ("made-on-the-default-device", 15)
     assert 'on the device "meta"' in result.message
 
 
