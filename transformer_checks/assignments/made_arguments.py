@@ -159,7 +159,8 @@ def measured_model_maker(
 
     Returns:
         the maker; what is left are "weights", all parameters in the order of their names, one
-        number behind the other, and "hooks", how many there are.
+        number behind the other, "hooks", how many there are, and "modes", 1 for each part that is
+        in training mode.
     """
 
     def make(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
@@ -172,7 +173,8 @@ def measured_model_maker(
             )
             by_name = sorted(measured.named_parameters())
             weights = torch.cat([parameter.detach().flatten() for _, parameter in by_name])
-            return {"weights": weights, "hooks": torch.tensor(float(hooks))}
+            modes = torch.tensor([float(part.training) for part in measured.modules()])
+            return {"weights": weights, "hooks": torch.tensor(float(hooks)), "modes": modes}
 
         return Made(give(measured), left=left)
 
@@ -295,6 +297,8 @@ def is_left_alone(argument: str) -> Property:
                 f"a hook is still on `{argument}` after the call: the next who uses it is "
                 "silenced too"
             )
+        if np.any(values[f"{argument}.modes"] != case.arguments[argument]["training"]):
+            return f"the call leaves `{argument}` in another mode than it was in (train or eval)"
         by_name = sorted(case.arguments[argument]["weights"].items())
         before = [array.ravel() for name, array in by_name if name != "num_heads"]
         if not np.allclose(values[f"{argument}.weights"], np.concatenate(before)):
