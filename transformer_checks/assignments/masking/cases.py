@@ -31,6 +31,7 @@ from transformer_checks.assignments.shared_cases import (
     asked_again,
     described,
     different_sizes,
+    elsewhere,
     followed,
     normal,
     plain_case,
@@ -123,9 +124,7 @@ def ids_cases(rng: np.random.Generator) -> list[Case]:
     asked_again(cases, cases[3])
     # Beyond what a buffer holds, and with an id that Python has no single object for.
     cases.append(drawn("end", 300, batch=2, length=70))
-    elsewhere = drawn("end", high[0], batch=3)
-    said = f'{elsewhere.name}, while the default device is "meta"'
-    cases.append(replace(elsewhere, name=said, default_device="meta"))
+    cases.append(elsewhere(drawn("end", high[0], batch=3)))
     return cases
 
 
