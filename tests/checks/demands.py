@@ -115,7 +115,7 @@ def is_long(value: Any) -> bool:
     """Whether an argument is longer, along some axis, than a buffer may be."""
     if isinstance(value, Tensor):
         return max(value.shape, default=0) > LONG
-    if isinstance(value, list | tuple | str):
+    if isinstance(value, list | tuple | str | dict):
         return len(value) > LONG
     return type(value) is int and value > LONG
 
@@ -127,6 +127,8 @@ def is_large(value: Any) -> bool:
         return is_ids and int(value.max()) > LARGE
     if isinstance(value, list | tuple):
         return any(is_large(each) for each in value)
+    if isinstance(value, dict):
+        return any(is_large(each) for each in value.values())
     return type(value) is int and value > LARGE
 
 

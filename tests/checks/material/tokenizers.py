@@ -1110,6 +1110,15 @@ def m_leak_constant(encode, decode, text):
     return " "
 
 
+# Wrong only at what the text says and most data does not show.
+
+
+def m_bug_template(words, pair):
+    left, right = map(re.escape, pair)
+    pattern = rf"(?<!\S){left} {right}(?!\S)"
+    return {re.sub(pattern, "".join(pair), word): count for word, count in words.items()}
+
+
 CORRECT = {
     "tokenizers.word_tokenize": [
         words_regex,
@@ -1282,6 +1291,7 @@ MUTANTS = {
         m_bug_reversed_pair,
         m_bug_upper,
         m_bug_lower,
+        m_bug_template,
     ],
     "tokenizers.shortest_leak": [
         m_leak_place,
