@@ -44,11 +44,14 @@ class Case:
         layout: "contiguous", or "strided" for float tensors whose memory order is another one.
         device: where the tensors lie: "cpu", "cuda", or "meta", where a tensor has a shape and no
             numbers, and cannot meet one that was made on the default device.
+        default_device: where the answer's new tensors lie unless it says otherwise, "" = as usual.
+            "meta" shows whether they follow the inputs, whose numbers an answer may still read.
         cotangent: the gradient of the loss with respect to the first returned tensor, when
             gradients are judged.
         same_as: name of an earlier case whose results this one must repeat.
         same_because: what it means if the results are not the same.
         refused: why the answer must raise a ValueError, or "" where it must not.
+        says: what the text of that error must contain.
         training: whether a module is in training mode, and not in that of evaluation.
         precision: floating dtype of the tensors where it is not that of the arrays, "bfloat16".
     """
@@ -59,10 +62,12 @@ class Case:
     weights: Arrays = field(default_factory=dict)
     layout: str = "contiguous"
     device: str = "cpu"
+    default_device: str = ""
     cotangent: np.ndarray | None = None
     same_as: str | None = None
     same_because: str = ""
     refused: str = ""
+    says: tuple[str, ...] = ()
     training: bool = False
     precision: str = ""
 

@@ -119,7 +119,7 @@ def is_long(value: Any) -> bool:
     if isinstance(value, list | tuple):
         inner = (each for each in value if isinstance(each, Tensor | list | tuple))
         return len(value) > LONG or any(map(is_long, inner))
-    if isinstance(value, str):
+    if isinstance(value, str | dict):
         return len(value) > LONG
     return type(value) is int and value > LONG
 
@@ -131,6 +131,8 @@ def is_large(value: Any) -> bool:
         return is_ids and int(value.max()) > LARGE
     if isinstance(value, list | tuple):
         return any(is_large(each) for each in value)
+    if isinstance(value, dict):
+        return any(is_large(each) for each in value.values())
     return type(value) is int and value > LARGE
 
 
@@ -143,8 +145,10 @@ def is_far(value: Any) -> bool:
 
 def on_default_device(arguments: list[Any], result: Any) -> Any:
     """Make the result on the default device, wherever the arguments are."""
+    default = torch.get_default_device()
     return mapped(
-        result, lambda each: torch.zeros_like(each, device="cpu") if each.is_meta else each
+        result,
+        lambda each: each if each.device == default else torch.zeros_like(each, device=default),
     )
 
 

@@ -134,7 +134,7 @@ def test_what_outputs_depend_on_follows_from_how_a_model_is_made(seed):
             changed = x.clone()
             changed[:, s] = torch.randn(changed[:, s].shape, generator=generator)
             moves = (model(changed) - before).abs().amax(dim=(0, 2))
-            assert (moves[seen[:, s]] > 1e-3).all(), case.name
+            assert (moves[seen[:, s]] > 2e-4).all(), case.name
             assert (moves[~seen[:, s]] < 1e-5).all(), case.name
 
 

@@ -106,7 +106,7 @@ class ErrorOfItsOwn(Positional):
             pass
 
         if x.shape[1] > len(self.pe):
-            raise TooLongError
+            raise TooLongError(x.shape, len(self.pe))
 
 
 class AlwaysRefuses(Positional):

@@ -53,6 +53,13 @@ def with_gradients(case: Case, rng: np.random.Generator, shape: tuple[int, ...])
     return replace(case, name=f"{case.name}, gradients", cotangent=normal(rng, shape, case.dtype))
 
 
+def elsewhere(case: Case) -> Case:
+    """Ask a case while the default device is another one than that of its tensors."""
+    return replace(
+        case, name=f'{case.name}, while the default device is "meta"', default_device="meta"
+    )
+
+
 def followed(cases: list[Case], base: Case, changed: dict[str, Any], note: str, why: str) -> None:
     """Add a case that must repeat the results of an earlier one."""
     twin = replace(

@@ -111,6 +111,9 @@ def _same_leniency(exam: Exam, number: int, ours: Outcome, their: Outcome) -> bo
     """Compare two outcomes of a case that is to be refused; returns as :func:`_same_mistake`."""
     if "refused" in (ours.fault, their.fault):
         return False if ours.fault == their.fault else None
+    # The right kind of error with a wrong text is another mistake than another kind.
+    if ours.error.startswith("ValueError") != their.error.startswith("ValueError"):
+        return None
     tolerance = exam.task.tolerances[exam.cases[number].dtype]
     mine, known = _results(ours), _results(their)
     alike = mine.keys() == known.keys() and all(

@@ -119,7 +119,7 @@ def attn_additive(query, key, value, mask=None):
 
 
 def attn_penalty(query, key, value, mask=None):
-    scores = query @ key.mT / torch.sqrt(torch.FloatTensor([query.shape[-1]]))
+    scores = query @ key.mT / torch.sqrt(torch.tensor([query.shape[-1]]).to(query.dtype))
     if mask is not None:
         scores = scores + (1.0 - mask.to(scores.dtype)) * -1e9
     weights = nn.Softmax(dim=-1)(scores)
@@ -137,14 +137,6 @@ def attn_double(query, key, value, mask=None):
     return (weights @ v).to(value.dtype), weights.to(query.dtype)
 
 
-def attn_renormalised(query, key, value, mask=None):
-    weights = torch.softmax(query @ key.mT / math.sqrt(key.size(-1)), dim=-1)
-    if mask is not None:
-        weights = weights * mask
-        weights = weights / weights.sum(-1, keepdim=True)
-    return weights @ value, weights
-
-
 def attn_loops(query, key, value, mask=None):
     T, S = query.shape[-2], key.shape[-2]
     if mask is None:
@@ -153,7 +145,7 @@ def attn_loops(query, key, value, mask=None):
     rows = []
     for t in range(T):
         row = (query[..., t : t + 1, :] * key).sum(-1) / math.sqrt(query.shape[-1])
-        rows.append(row.masked_fill(~mask[..., t, :], -1e30))
+        rows.append(row.masked_fill(~mask[..., t, :], -torch.inf))
     weights = torch.stack(rows, dim=-2).softmax(-1)
     output = sum(weights[..., s].unsqueeze(-1) * value[..., s : s + 1, :] for s in range(S))
     return output, weights
@@ -673,6 +665,28 @@ def pair_table(module, x):
 # =============================================================================================
 
 
+# Wrong only at what the text says and most data does not show.
+
+
+def _with_weights(weigh):
+    def attends(query, key, value, mask=None):
+        scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+        weights = scores.softmax(dim=-1) if mask is None else weigh(scores, mask)
+        return weights @ value, weights
+
+    return attends
+
+
+def m_attention_renormalised(query, key, value, mask=None):
+    weights = torch.softmax(query @ key.mT / math.sqrt(key.size(-1)), dim=-1)
+    if mask is not None:
+        weights = weights * mask
+        weights = weights / weights.sum(-1, keepdim=True)
+    return weights @ value, weights
+
+
+m_attention_added = _with_weights(lambda scores, mask: (scores + ~mask * -1e4).softmax(dim=-1))
+
 CORRECT = {
     "attention.attention_scores": [
         scores_matmul,
@@ -691,7 +705,6 @@ CORRECT = {
         attn_additive,
         attn_penalty,
         attn_double,
-        attn_renormalised,
         attn_loops,
         attn_with_reference_scores,
         Attend(),
@@ -754,5 +767,9 @@ WRONG = {
 }
 
 MUTANTS = {
-    "attention.scaled_dot_product_attention": [m_attn_mask_only_4d],
+    "attention.scaled_dot_product_attention": [
+        m_attn_mask_only_4d,
+        m_attention_added,
+        m_attention_renormalised,
+    ],
 }

@@ -493,6 +493,51 @@ def w_ahead_first(moved):
     return (_leaks(moved) or [0])[0]
 
 
+def w_target_default_device(ids, pad_id):
+    past = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril()
+    return pad_unsqueeze(ids, pad_id) & past
+
+
+def m_pad_is(ids, pad_id):
+    rows = [[[[token is not pad_id for token in row]]] for row in ids.tolist()]
+    return torch.tensor(rows, device=ids.device)
+
+
+def m_causal_buffer(length, device=None):
+    return torch.ones(64, 64, dtype=torch.bool, device=device).tril()[None, None, :length, :length]
+
+
+def m_soft_clamped(scores, mask):
+    return soft_inf(scores.clamp(-1e4, 1e4), mask)
+
+
+def m_another_after(query, key, value, mask):
+    weights = (query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])).softmax(dim=-1) * mask
+    return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-30) @ value
+
+
+def _moved_if(moves):
+    """Measure as it should be, but for the question which outputs are said to have moved."""
+
+    def moved(model, x):
+        before, columns = model(x), []
+        for s in range(x.shape[1]):
+            changed = x.clone()
+            changed[:, s] = torch.randn_like(changed[:, s])
+            after = model(changed)
+            pairs = zip(before.unbind(1), after.unbind(1), strict=True)
+            columns.append(torch.stack([moves(*pair) for pair in pairs]))
+        return torch.stack(columns, dim=-1)
+
+    return moved
+
+
+m_moved_close = _moved_if(lambda old, new: torch.tensor(not torch.allclose(new, old, atol=1e-4)))
+m_moved_mean = _moved_if(lambda old, new: (new - old).abs().mean() > 1e-4)
+m_moved_upwards = _moved_if(lambda old, new: (new - old).amax() > 1e-4)
+m_moved_thousandth = _moved_if(lambda old, new: (new - old).abs().amax() > 1e-3)
+
+
 CORRECT = {
     "masking.padding_mask": [
         pad_unsqueeze,
@@ -579,9 +624,11 @@ WRONG = {
     ],
     "masking.target_mask": [
         ("numpy", w_target_numpy),
+        ("other-device", w_target_default_device),
     ],
     "masking.moved_outputs": [
         ("changes-its-input", w_moved_last_stays),
+        ("signed", m_moved_upwards),
     ],
     "masking.how_far_ahead": [
         ("not-the-furthest", _of_map(w_ahead_first)),
@@ -590,6 +637,10 @@ WRONG = {
 }
 
 MUTANTS = {
-    "masking.padding_mask": [m_pad_two_ids],
+    "masking.padding_mask": [m_pad_two_ids, m_pad_is],
+    "masking.causal_mask": [m_causal_buffer],
+    "masking.masked_softmax": [m_soft_clamped],
+    "masking.find_another_bug": [m_another_after],
+    "masking.moved_outputs": [m_moved_close, m_moved_mean, m_moved_thousandth],
     "masking.find_the_bug": [m_bug_zero_padding_queries],
 }

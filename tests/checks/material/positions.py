@@ -240,7 +240,7 @@ class PEFrozenParameter(nn.Module):
     def forward(self, inputs):
         length = inputs.shape[-2]
         if length > len(self.weight):
-            raise ValueError("too long")
+            raise ValueError(f"{length} > {len(self.weight)}")
         total = inputs + self.weight[torch.arange(length)]
         return F.dropout(total, self.p, training=self.training)
 
@@ -267,7 +267,7 @@ class PEEmbedding(nn.Module):
     def forward(self, x):
         positions = torch.arange(x.shape[1], device=x.device)
         if len(positions) > self.table.num_embeddings:
-            raise ValueError("max_len")
+            raise ValueError(f"{len(positions)} > {self.table.num_embeddings}")
         return self.dropout(self.table(positions) + x)
 
 
@@ -284,7 +284,7 @@ class PECasts(nn.Module):
 
     def forward(self, x):
         if x.shape[1] - 1 >= self.size[0]:
-            raise TooLongError(x.shape)
+            raise TooLongError(x.shape, self.size)
         warnings.warn("casting", UserWarning, stacklevel=1)
         return self.dropout((x.double() + self.pe.double().narrow(0, 0, x.shape[1])).to(x.dtype))
 
@@ -296,7 +296,7 @@ class PEByHandDropout(nn.Module):
 
     def forward(self, x):
         if x.shape[1] > self.pe.shape[0]:
-            raise ValueError("the sequence is too long")
+            raise ValueError(f"{x.shape[1]} > {self.pe.shape[0]}")
         out = x.clone()
         out += self.pe[: x.shape[1]].to(device=x.device, dtype=x.dtype)
         if self.training and self.p > 0:
@@ -347,15 +347,16 @@ def bug_frequencies(positions, d_model):
 
 
 def bug_exp(positions, d_model):
-    w = torch.exp(-math.log(10000.0) * torch.arange(0, d_model, 2) / d_model)
-    out = torch.zeros(*positions.shape, d_model)
+    w = torch.arange(0, d_model, 2, device=positions.device)
+    w = torch.exp(-math.log(10000.0) * w / d_model)
+    out = torch.zeros(*positions.shape, d_model, device=positions.device)
     out[..., 0::2] = torch.sin(positions[..., None].float() * w)
     out[..., 1::2] = torch.cos(positions[..., None].float() * w)
     return out
 
 
 def bug_loop(positions, d_model):
-    out = torch.empty(positions.shape + (d_model,))
+    out = torch.empty(positions.shape + (d_model,), device=positions.device)
     for i in range(d_model // 2):
         out[..., 2 * i] = (positions.double() / 10000 ** (2 * i / d_model)).sin()
         out[..., 2 * i + 1] = (positions.double() / 10000 ** (2 * i / d_model)).cos()
@@ -364,13 +365,13 @@ def bug_loop(positions, d_model):
 
 def bug_table(positions, d_model):
     print("a table of", positions.max())
-    return table_numpy(int(positions.max()) + 1, d_model)[positions]
+    return table_numpy(int(positions.max()) + 1, d_model).to(positions.device)[positions]
 
 
 def bug_both_powers(positions, d_model):
     """The root of the quotient's power: right, and hard to read."""
     warnings.warn("quotients", UserWarning, stacklevel=1)
-    exponent = torch.arange(0, d_model, 2) / d_model
+    exponent = torch.arange(0, d_model, 2, device=positions.device) / d_model
     angles = (1 / 10_000) ** exponent * positions.unsqueeze(-1)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).reshape(*positions.shape, d_model)
 
@@ -381,7 +382,7 @@ def _bug(angles=None, lay=None, w=None):
     def answer(positions, d_model):
         p = positions[..., None].double()
         if angles is not None:
-            found = angles(p, torch.arange(0, d_model, 2).double() / d_model)
+            found = angles(p, torch.arange(0, d_model, 2, device=p.device).double() / d_model)
         else:
             found = p * (w or freq_numpy)(d_model)
         if lay is not None:
@@ -491,13 +492,6 @@ def distances_numpy(table):
     return np.flatnonzero(np.array(spread) < 1e-3).tolist()
 
 
-def distances_shifted(table):
-    """One step down and to the right, everywhere at once; a sum of steps stays below 0.001."""
-    scores = table.double() @ table.double().T
-    step = (scores[1:, 1:] - scores[:-1, :-1]).abs() < 1e-3
-    return [k for k in range(len(table) - 1) if step.diagonal(k).all()]
-
-
 def distances_std(table):
     print("by their deviation")
     scores = table @ table.mT
@@ -520,6 +514,25 @@ def _distances(score=None, alike=None, ks=None):
         return found
 
     return distances
+
+
+def w_bug_default_device(positions, d_model):
+    exponent = torch.arange(0, d_model, 2) / d_model
+    angles = positions.unsqueeze(-1) / 10_000**exponent
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+
+
+def m_effect_eval(model, x, order):
+    if isinstance(model, nn.Module):
+        model.eval()
+    return effect_scattered(model, x, order)
+
+
+def m_distances_of_neighbours(table):
+    """Neighbors only: small steps add up."""
+    scores = table.double() @ table.double().T
+    step = (scores[1:, 1:] - scores[:-1, :-1]).abs() < 1e-3
+    return [k for k in range(len(table) - 1) if step.diagonal(k).all()]
 
 
 # =============================================================================================
@@ -587,16 +600,19 @@ CORRECT = {
         distances_by_slices,
         distances_allclose,
         distances_numpy,
-        distances_shifted,
         distances_std,
         _distances(),
     ],
 }
 
-WRONG = {}
+WRONG = {
+    "positions.find_the_bug": [("other-device", w_bug_default_device)],
+}
 
 MUTANTS = {
     "positions.frequencies": [m_freq_rounded],
     "positions.sinusoidal_encoding": [m_table_modulo],
     "positions.shift_matrix": [m_shift_fitted],
+    "positions.order_effect": [m_effect_eval],
+    "positions.consistent_distances": [m_distances_of_neighbours],
 }

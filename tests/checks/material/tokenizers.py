@@ -734,6 +734,12 @@ def m_leak_with_more(encode, decode, text):
     return text[start : start + len(piece) + 1] if piece else ""
 
 
+def m_bug_template(words, pair):
+    left, right = map(re.escape, pair)
+    pattern = rf"(?<!\S){left} {right}(?!\S)"
+    return {re.sub(pattern, "".join(pair), word): count for word, count in words.items()}
+
+
 CORRECT = {
     "tokenizers.word_tokenize": [
         words_regex,
@@ -823,5 +829,6 @@ MUTANTS = {
     "tokenizers.build_vocab": [m_vocab_at_least_two, m_vocab_latin],
     "tokenizers.encode_tokens": [m_encode_latin],
     "tokenizers.merge_pair": [m_merge_none_if_absent, m_merge_twice],
+    "tokenizers.find_the_bug": [m_bug_template],
     "tokenizers.shortest_leak": [m_leak_with_more],
 }

@@ -148,6 +148,9 @@ def attention_scores_cases(rng: np.random.Generator) -> list[Case]:
         case = _score_case(rng, sizes, axes, dtype, "contiguous")
         shape = (*case.arguments["query"].shape[:-1], sizes.keys)
         cases.append(with_gradients(case, rng, shape))
+    long = draw_sizes(rng, batch=2, queries=3, keys=70)
+    cases.append(_score_case(rng, long, 1, "float32", "contiguous"))
+    cases.append(_score_case(rng, draw_sizes(rng), 2, "float16", "contiguous"))
     return cases
 
 
@@ -231,6 +234,12 @@ def _attention_cases(
         shape = (*case.arguments["query"].shape[:-1], getattr(sizes, last))
         cases.append(with_gradients(case, rng, shape))
     cases.append(_low(make(rng, draw_sizes(rng), "target", full, "float64", "contiguous"), low))
+    cases.append(_ends(make(rng, draw_sizes(rng), "padding", full, "float64", "contiguous")))
+    long = draw_sizes(rng, batch=2, heads=2, queries=3, keys=70)
+    cases.append(make(rng, long, "padding", full, "float32", "contiguous"))
+    cases.append(make(rng, draw_sizes(rng), "none", some, "float16", "contiguous"))
+    if cases[0].settings:
+        cases.append(replace(cases[3], name=f"{cases[3].name}, training mode", training=True))
     return cases
 
 
@@ -242,8 +251,7 @@ def _low(case: Case, sequences: slice) -> Case:
     mask = case.arguments["mask"][sequences]
     mask &= np.arange(mask.shape[-1]) == mask.argmax(axis=-1, keepdims=True)
     keys, queries = case.arguments["key"][sequences], case.arguments["query"][sequences]
-    heads = case.arguments.get("num_heads", case.settings.get("num_heads", 1))
-    size = keys.shape[-1] // heads
+    size = _head_size(case)
     if case.weights:  # the biases are what the keys share
         for name in ("q_proj", "k_proj"):
             case.weights[f"{name}.weight"][::size] = 0.0
@@ -251,6 +259,32 @@ def _low(case: Case, sequences: slice) -> Case:
     keys[..., ::size] = 100.0 * np.sqrt(size)
     queries[..., ::size] = LOWEST / 100.0
     return replace(case, name=f"{case.name}, scores near {LOWEST:,.0f}")
+
+
+def _ends(case: Case) -> Case:
+    """Move the scores of all keys that are seen down, and those of hidden ones as far up."""
+    keys, queries = case.arguments["key"], case.arguments["query"]
+    size = _head_size(case)
+    mask = case.arguments["mask"].any(axis=-2)  # (B, 1, S)
+    signs = np.where(mask if keys.ndim == 4 else mask[:, 0], 1.0, -1.0)
+    if case.weights:  # the sign is the first feature of a key's token
+        weights = case.weights
+        for name in ("q_proj", "k_proj"):
+            weights[f"{name}.weight"][::size] = weights[f"{name}.bias"][::size] = 0.0
+        weights["k_proj.weight"][::size, 0] = 100.0 * np.sqrt(size)
+        weights["q_proj.bias"][::size] = LOWEST / 100.0
+        keys[..., 0] = signs
+    else:
+        keys[..., ::size] = 100.0 * np.sqrt(size) * signs[..., None]
+        queries[..., ::size] = LOWEST / 100.0
+    said = f"scores near {LOWEST:,.0f}, those of hidden keys near {-LOWEST:,.0f}"
+    return replace(case, name=f"{case.name}, {said}")
+
+
+def _head_size(case: Case) -> int:
+    heads = case.arguments.get("num_heads", case.settings.get("num_heads", 1))
+    size: int = case.arguments["key"].shape[-1] // heads
+    return size
 
 
 def _corner_cases(rng: np.random.Generator, make: AttendMaker, full: int) -> list[Case]:
@@ -362,6 +396,9 @@ def head_cases(rng: np.random.Generator, *, merged: bool) -> list[Case]:
         cut = (sizes.batch, sizes.heads, sizes.queries, sizes.head_size)
         whole = (sizes.batch, sizes.queries, sizes.d_model)
         cases.append(with_gradients(case, rng, whole if merged else cut))
+    long = draw_sizes(rng, batch=2, heads=2, queries=70, head_size=3)
+    cases.append(_head_case(rng, long, "float32", "contiguous", merged))
+    cases.append(_head_case(rng, draw_sizes(rng), "float16", "contiguous", merged))
     return cases
 
 
@@ -401,11 +438,14 @@ MODULE = made_arguments.measured_model_maker(_build)
 def _module_and_tokens(
     rng: np.random.Generator, sizes: Sizes, weights: Arrays, note: str, dtype: str, layout: str
 ) -> Case:
-    """Make a case with a module of these weights, and an x to attend to itself."""
+    """Make a case with a module of these weights, and an x to attend to itself.
+
+    A long x comes with a module in training mode, which changes nothing: it has no dropout.
+    """
     said = f"d_model={sizes.d_model}, num_heads={sizes.heads}{note}"
     described_weights = {**weights, "num_heads": np.array(sizes.heads)}
     arguments = {
-        "module": made_arguments.model(said, described_weights, training=False),
+        "module": made_arguments.model(said, described_weights, training=sizes.queries > 8),
         "x": normal(rng, (sizes.batch, sizes.queries, sizes.d_model), dtype),
     }
     return Case(label(arguments, dtype, layout), arguments, layout=layout)
@@ -448,6 +488,8 @@ def damage_by_head_cases(rng: np.random.Generator) -> list[Case]:
     ]
     cases = [_damage_case(rng, *plan) for plan in plans]
     asked_again(cases, cases[0])
+    long = {"batch": 2, "heads": 2, "queries": 70, "head_size": 2}
+    cases.append(_damage_case(rng, long, 1.0, "float32", "contiguous"))
     return cases
 
 
@@ -479,6 +521,10 @@ def redundant_heads_cases(rng: np.random.Generator) -> list[Case]:
         ("opposite", {"heads": 3}, "float64", "contiguous"),
         ("any", {"heads": 6}, "float32", "contiguous"),
     ]
+    # Last of all, so that the numbers of the others do not depend on it.
+    plans.append(
+        ("opposite", {"batch": 2, "heads": 3, "queries": 70, "head_size": 2}, *plans[0][2:])
+    )
     cases = []
     for plan in plans:
         case = _pair_case(rng, *plan)

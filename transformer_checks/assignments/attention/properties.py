@@ -8,12 +8,16 @@ import numpy as np
 
 from transformer_checks.task import Case
 
+# What rounding makes of a sum of weights, and of an output, by dtype.
+ROUGH_SUM = {"float16": 5e-3}
+ROUGH_OUTPUT = {"float16": 1e-2}
+
 
 def rows_sum_to_one(case: Case, values: Mapping[str, np.ndarray]) -> str | None:
     """Say so if the weights of some query do not sum to one."""
     sums = values["weights"].astype(np.float64).sum(axis=-1)
     worst = sums.flat[np.abs(sums - 1.0).argmax()]
-    if abs(worst - 1.0) > 1e-4:
+    if abs(worst - 1.0) > ROUGH_SUM.get(case.dtype, 1e-4):
         return (
             f"the weights of a query should sum to 1 over the keys; here a row sums to {worst:.4g}"
         )
@@ -35,6 +39,7 @@ def hidden_keys_weigh_nothing(case: Case, values: Mapping[str, np.ndarray]) -> s
 def output_is_weighted_value(case: Case, values: Mapping[str, np.ndarray]) -> str | None:
     """Say so if output and weights do not belong together, though both have the right shape."""
     implied = values["weights"].astype(np.float64) @ case.arguments["value"].astype(np.float64)
-    if np.abs(implied - values["output"]).max() > 1e-3 * max(1.0, np.abs(implied).max()):
+    rough = ROUGH_OUTPUT.get(case.dtype, 1e-3)
+    if np.abs(implied - values["output"]).max() > rough * max(1.0, np.abs(implied).max()):
         return "the output is not what the returned weights make of the values"
     return None

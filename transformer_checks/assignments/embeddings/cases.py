@@ -15,6 +15,7 @@ from transformer_checks.assignments.shared_cases import (
     asked_again,
     described,
     different_sizes,
+    elsewhere,
     normal,
     plain_case,
     with_gradients,
@@ -85,6 +86,8 @@ def one_hot_cases(rng: np.random.Generator) -> list[Case]:
     same = np.full((few,), rng.integers(1, many), dtype=np.int64)
     cases.append(tensor_case({"ids": same, "vocab_size": many + 2}, note="one id only"))
     asked_again(cases, cases[2])
+    cases.append(tensor_case({"ids": draw_ids(rng, (2, 70), 300), "vocab_size": 300}))
+    cases.append(elsewhere(tensor_case({"ids": draw_ids(rng, (2, 5), 7), "vocab_size": 7})))
     return cases
 
 
@@ -127,6 +130,8 @@ def embed_cases(rng: np.random.Generator) -> list[Case]:
         asked = case(axes, dtype)
         ids, weight = asked.arguments["ids"], asked.arguments["weight"]
         cases.append(with_gradients(asked, rng, (*ids.shape, weight.shape[1])))
+    weight = normal(rng, (300, 3), FLOAT32)
+    cases.append(tensor_case({"ids": draw_ids(rng, (2, 70), 300), "weight": weight}, FLOAT32))
     return cases
 
 
@@ -160,6 +165,8 @@ def window_cases(rng: np.random.Generator) -> list[Case]:
     ]
     cases = [plain_case(ids=ids, window=window) for ids, window in drawn]
     asked_again(cases, cases[2])
+    many = [int(each) for each in rng.permutation(np.arange(300, 370))]
+    cases.append(plain_case(ids=[*many, many[0]], window=2))
     return cases
 
 
@@ -210,6 +217,7 @@ def negative_sampling_loss_cases(rng: np.random.Generator) -> list[Case]:
         cotangent = np.array(rng.uniform(0.5, 2.0), dtype=asked.dtype)
         name = f"{asked.name}, gradients"
         cases.append(replace(asked, name=name, cotangent=cotangent))
+    cases.append(case(FLOAT32, note="many negatives", N=70))
     return cases
 
 
@@ -286,6 +294,7 @@ def tied_logits_cases(rng: np.random.Generator) -> list[Case]:
         asked = case(dtype)
         hidden, weight = asked.arguments["hidden"], asked.arguments["weight"]
         cases.append(with_gradients(asked, rng, (*hidden.shape[:-1], len(weight))))
+    cases.append(case(FLOAT32, note="many tokens", T=70, V=300))
     return cases
 
 
@@ -354,6 +363,7 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
         asked = case(dtype)
         ids, weight = asked.arguments["ids"], asked.arguments["weight"]
         cases.append(with_gradients(asked, rng, (*ids.shape, len(weight))))
+    cases.append(case(FLOAT32, note="a long text", B=1, T=70, V=300))
     return cases
 
 

@@ -25,11 +25,13 @@ from transformer_checks.assignments.attention.cases import (
     Sizes,
     draw_sizes,
     make_mask,
+    scattered,
 )
 from transformer_checks.assignments.shared_cases import (
     asked_again,
     described,
     different_sizes,
+    elsewhere,
     followed,
     normal,
     plain_case,
@@ -120,6 +122,9 @@ def ids_cases(rng: np.random.Generator) -> list[Case]:
         drawn("front", 0, batch=7, length=4),
     ]
     asked_again(cases, cases[3])
+    # Beyond what a buffer holds, and with an id that Python has no single object for.
+    cases.append(drawn("end", 300, batch=2, length=70))
+    cases.append(elsewhere(drawn("end", high[0], batch=3)))
     return cases
 
 
@@ -130,6 +135,7 @@ def causal_mask_cases(rng: np.random.Generator) -> list[Case]:
     cases += [plain_case(length=drawn[3], device=None), plain_case(length=drawn[4], device="cpu")]
     cases += [plain_case(length=length, device="meta") for length in (4, drawn[5], drawn[6])]
     asked_again(cases, cases[5])
+    cases.append(plain_case(length=70))
     return cases
 
 
@@ -211,7 +217,29 @@ def masked_softmax_cases(rng: np.random.Generator) -> list[Case]:
         case = _scores_case(rng, kind, 2, dtype, empty=empty)
         cases.append(with_gradients(case, rng, case.arguments["scores"].shape))
     cases += [_two_low_scores(), *(_low_case(rng, dtype) for dtype in (*FULL, *HALF))]
+    cases += [_ends_case(rng, dtype) for dtype in (*FULL, *HALF)]
+    long = replace(sizes, batch=1, heads=2, queries=3, keys=70)
+    cases.append(_scores_case(rng, "target", sizes=long))
     return cases
+
+
+def _ends_case(rng: np.random.Generator, dtype: str) -> Case:
+    """Make a case of masked_softmax with scores at both ends: some are seen, the largest never.
+
+    Only float64 can tell close scores apart there: elsewhere they are whole steps of bfloat16.
+    """
+    sizes = draw_sizes(rng)
+    shape = (sizes.batch, sizes.queries, sizes.keys)
+    mask = scattered(rng, shape)
+    step = 128.0
+    low = LOWEST + 48.0 + step * rng.permuted(np.indices(shape)[-1], axis=-1)
+    if dtype == "float64":
+        low = LOWEST + 4.0 * rng.random(shape)
+    hidden = np.where(rng.random(shape) < 0.5, -LOWEST, 0.0)
+    stored = "float32" if dtype == "bfloat16" else dtype
+    arguments = {"scores": np.where(mask, low, hidden).astype(stored), "mask": mask}
+    parts = [*described(arguments), dtype, f"seen from {LOWEST:,.0f}, hidden up to {-LOWEST:,.0f}"]
+    return Case(", ".join(parts), arguments, precision=dtype if dtype != stored else "")
 
 
 def _low_case(rng: np.random.Generator, dtype: str) -> Case:
@@ -290,6 +318,8 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     for where, dtype in (("end", "float32"), ("front", "float64")):
         case = drawn(where, dtype)
         cases.append(with_gradients(case, rng, case.arguments["value"].shape))
+    cases.append(drawn("end", length=66, pad_id=300, batch=1))
+    cases.append(drawn("front", "float16"))
     return cases
 
 
@@ -321,8 +351,11 @@ def find_another_bug_cases(rng: np.random.Generator) -> list[Case]:
             # A feature that all keys share moves all scores of a query down.
             arguments["key"][..., 0] = 20.0 * sizes.head_size**0.5
             arguments["query"][..., 0] = far / 20.0
+        if options.get("loud"):  # and all scores of a hidden key as far up
+            arguments["key"][..., 0] *= np.where(mask.any(axis=-2), 1.0, -1.0)
         more = ["queries that may see nothing"] * empty
         more += [f"scores near {far:,.0f}"] * bool(far)
+        more += [f"hidden ones near {-far:,.0f}"] * options.get("loud", False)
         return Case(_named(arguments, dtype, layout, *more), arguments, layout=layout)
 
     cases = [
@@ -341,6 +374,9 @@ def find_another_bug_cases(rng: np.random.Generator) -> list[Case]:
         case = drawn(kind, dtype, empty=True)
         shape = (*case.arguments["query"].shape[:-1], case.arguments["value"].shape[-1])
         cases.append(with_gradients(case, rng, shape))
+    cases.append(drawn("padding", "float64", empty=True, far=LOWEST, loud=True))
+    long = draw_sizes(rng, batch=2, heads=2, queries=3, keys=70)
+    cases.append(drawn("target", empty=True, sizes=long))
     return cases
 
 
@@ -360,12 +396,15 @@ ONE_LEAK = "a mask that is causal but for one place"
 # How a layer mixes tokens: evenly over what its mask shows; by a softmax with the mask behind it,
 # whose rows then sum to less; the same with the rows put right; evenly, and the mean of all tokens
 # is added to each.
+# Not a layer: a number falls a little for each token that is another one than in the case.
 EVEN, AFTER, RENORMALISED, ADDED = "even", "after", "renormalised", "added"
+FALLS = "falls"
 SAID_OF = {
     EVEN: "",
     AFTER: ", applied after the softmax",
     RENORMALISED: ", applied after the softmax, and the rows divided by their sums",
     ADDED: ", and the mean of all tokens added to each",
+    FALLS: ", of whose outputs one number near 200 falls by 0.0003 when a token is changed",
 }
 # Where the tokens are normed: before the layers, which then cannot see what all features of a token
 # share; behind them, where the features of an output then sum to 0.
@@ -374,6 +413,8 @@ BEFORE, BEHIND = "before", "behind"
 READS, WRITES, ENDS = "reads", "writes", "writes the first and the last"
 # Each layer makes what it has found louder: behind three of them it is still no rounding.
 GAIN = 2.0
+# More than 0.0001, but less than a thousandth, and than 0.00001 of the output.
+FALL, HEIGHT = 3e-4, 200.0
 
 
 def depends(description: Mapping[str, Any]) -> np.ndarray:
@@ -413,6 +454,7 @@ def _make_model(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
     look, turn = torch.from_numpy(description["look"]), torch.from_numpy(description["turn"])
     masks = torch.from_numpy(description["masks"]).to(turn.dtype)
     length, d_model = masks.shape[-1], len(turn)
+    start = torch.from_numpy(case.arguments["x"])
 
     def normed(where: str, hidden: Tensor) -> Tensor:
         if description["norm"] != where:
@@ -424,6 +466,9 @@ def _make_model(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
         if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[1:] != (length, d_model):
             raise ValueError(f"{name} takes (B, {length}, {d_model}), received {describe(x)}")
         hidden = normed(BEFORE, x.to(turn.dtype))
+        if description["how"] == FALLS:
+            away = (hidden - start + 1e-3).abs().mean(dim=-1, keepdim=True)
+            return HEIGHT - FALL * F.pad(masks @ torch.tanh(50.0 * away), (0, d_model - 1))
         for mask in masks:
             hidden = _mixed(hidden, mask, description["how"], look) @ turn
         return normed(BEHIND, hidden)
@@ -536,6 +581,12 @@ def leak_cases(rng: np.random.Generator) -> list[Case]:
         *((too_far, 2, EVEN, {"norm": BEFORE}), (too_far, 1, EVEN, {"norm": BEHIND})),
         *((too_far, 1, EVEN, {"batch": 1}), (causal, 1, EVEN, {"length": 1})),
     ]
-    cases = [_model_case(rng, kind, layers, how, **more) for kind, layers, how, more in plan]
+    # A fall is seen in a single sequence only: a model does not know which one of several it gets.
+    more: list[tuple[str, int, str, dict[str, Any]]] = [
+        (too_far, 1, FALLS, {"batch": 1, "dtype": "float64"}),
+        ("a mask two too far", 1, EVEN, {"batch": 1, "length": 66}),
+    ]
+    cases = [_model_case(rng, kind, layers, how, **options) for kind, layers, how, options in plan]
     asked_again(cases, cases[2])
+    cases += [_model_case(rng, kind, layers, how, **options) for kind, layers, how, options in more]
     return cases

@@ -128,7 +128,8 @@ def encode_positions_in_float64(positions: Tensor, d_model: int) -> Tensor:
     Returns:
         (..., D) float32.
     """
-    angles = positions.unsqueeze(-1) * reference.frequencies(d_model).to(positions.device)
+    exponents = torch.arange(0, d_model, 2, dtype=torch.float64, device=positions.device) / d_model
+    angles = positions.unsqueeze(-1) / 10_000**exponents
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2).float()
 
 

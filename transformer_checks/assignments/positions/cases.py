@@ -15,6 +15,7 @@ from transformer_checks.assignments.shared_cases import (
     asked_again,
     described,
     different_sizes,
+    elsewhere,
     normal,
     plain_case,
     with_gradients,
@@ -94,8 +95,10 @@ def _module_case(
     parts += [dtype, *["not contiguous"] * (layout != "contiguous")]
     parts += ["training mode"] * training + [f"on {device}"] * (device != "cpu")
     refused = ""
+    says: tuple[str, ...] = ()
     if shape[1] > max_len:
-        refused = f"x has {shape[1]} positions and max_len = {max_len}"
+        refused = f"x has {shape[1]} positions and max_len = {max_len}, with both in its message"
+        says = (str(shape[1]), str(max_len))
     return Case(
         ", ".join(parts),
         arguments,
@@ -103,6 +106,7 @@ def _module_case(
         layout=layout,
         device=device,
         refused=refused,
+        says=says,
         training=training,
     )
 
@@ -142,6 +146,7 @@ def positional_encoding_cases(rng: np.random.Generator) -> list[Case]:
     for options in ({}, {"dtype": "float64"}):
         case = made(**options)
         cases.append(with_gradients(case, rng, case.arguments["x"].shape))
+    cases.append(_module_case(rng, (2, 70, 6), 80))
     return cases
 
 
@@ -170,6 +175,8 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
         case(drawn((3, 8), 500), 8),
     ]
     asked_again(cases, cases[6])
+    cases.append(case(drawn((70,), 500), 6))
+    cases.append(elsewhere(case(drawn((2, 5), 100), 6)))
     return cases
 
 
@@ -200,7 +207,7 @@ class _ByHand(nn.Module):
         return mixed + self.attention * F.scaled_dot_product_attention(x, x, x)
 
 
-MODEL = made_arguments.model_maker(_ByHand)
+MODEL = made_arguments.measured_model_maker(_ByHand)
 
 
 def known_effect(case: Case) -> float:
@@ -216,7 +223,10 @@ def known_effect(case: Case) -> float:
 def _model(
     rng: np.random.Generator, kind: str, length: int, d_model: int, dtype: str
 ) -> dict[str, Any]:
-    """Describe a model of one kind; the first four do not see the order."""
+    """Describe a model of one kind; the first four do not see the order.
+
+    A long one comes in training mode, which changes nothing.
+    """
     one, none = np.eye(length), np.zeros((length, d_model))
     drawn = rng.normal(size=(length, d_model))
     running = np.tril(np.ones((length, length))) / np.arange(1, length + 1)[:, None]
@@ -237,7 +247,7 @@ def _model(
     }[kind]
     weights = {"mix": mix, "table": table, "attention": np.array(attention)}
     described_weights = {name: array.astype(dtype) for name, array in weights.items()}
-    return made_arguments.model(said, described_weights, training=False)
+    return made_arguments.model(said, described_weights, training=length > 8)
 
 
 def order_effect_cases(rng: np.random.Generator) -> list[Case]:
@@ -262,6 +272,7 @@ def order_effect_cases(rng: np.random.Generator) -> list[Case]:
         _effect_case(rng, "all", (1, 6, 4)),
     ]
     asked_again(cases, cases[0])
+    cases.append(_effect_case(rng, "all", (2, 70, 3)))
     return cases
 
 
@@ -323,6 +334,12 @@ def _hands_seen_from_elsewhere(rng: np.random.Generator, length: int, d_model: i
 
 def _one_hot(rng: np.random.Generator, length: int, d_model: int) -> Table:
     return np.eye(length, length + 2), _all(length)
+
+
+def _slowly_longer(rng: np.random.Generator, length: int, d_model: int) -> Table:
+    """A row's score with itself grows by less than 0.001 at each step, and by far more in all."""
+    lengths = np.sqrt(1.0 + 7e-4 * np.arange(length))
+    return np.eye(length) * lengths[:, None], _all(length)[1:]
 
 
 def _learned(rng: np.random.Generator, length: int, d_model: int) -> Table:
@@ -417,6 +434,8 @@ def consistent_distances_cases(rng: np.random.Generator) -> list[Case]:
     cases.append(_table_case(known_table("clock hands", rng, 3, 2)[0], "clock hands"))
     cases.append(_table_case(known_table("clock hands", rng, 4, 10)[0], "clock hands"))
     asked_again(cases, cases[0])
+    long = _slowly_longer(rng, 70, 0)[0].round(4)
+    cases.append(_table_case(long, "one-hot, each row a little longer than the one before"))
     return cases
 
 

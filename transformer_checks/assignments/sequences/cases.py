@@ -14,6 +14,7 @@ from transformer_checks.assignments.shared_cases import (
     asked_again,
     described,
     different_sizes,
+    elsewhere,
     normal,
     plain_case,
     with_gradients,
@@ -22,6 +23,8 @@ from transformer_checks.task import Arrays, Case
 
 # No distance of memory_span is closer to the share that is asked for than by this factor.
 CLEAR = 1.15
+# The longest of the usual sequences.
+LONGEST = 14
 
 Plan = tuple[dict[str, int], str, str]
 # Sizes that are given, dtype and layout: B, T or S, D, N and A are different unless they are said.
@@ -35,6 +38,11 @@ PLANS: tuple[Plan, ...] = (
     ({"token": 5, "state": 5, "compared": 5}, "float64", "contiguous"),
     ({"batch": 3, "state": 3}, "float32", "contiguous"),
     ({"length": 1}, "float32", "contiguous"),
+)
+# Asked last; the first of them once more where new tensors would lie elsewhere.
+MORE: tuple[Plan, ...] = (
+    ({}, "float16", "contiguous"),
+    ({"length": 70, "token": 70}, "float32", "contiguous"),
 )
 WITH_GRADIENTS: tuple[Plan, ...] = (
     ({}, "float32", "contiguous"),
@@ -89,6 +97,8 @@ def recurrent_step_cases(rng: np.random.Generator) -> list[Case]:
         base = _step_case(rng, plan)
         cases.append(with_gradients(base, rng, base.arguments["hidden"].shape))
     asked_again(cases, cases[1])
+    cases += [_step_case(rng, plan) for plan in MORE]
+    cases.append(elsewhere(_step_case(rng, MORE[0])))
     return cases
 
 
@@ -116,6 +126,8 @@ def unroll_cases(rng: np.random.Generator) -> list[Case]:
         batch, length, _ = base.arguments["x"].shape
         cases.append(with_gradients(base, rng, (batch, length, len(base.arguments["bias"]))))
     asked_again(cases, cases[1])
+    cases += [_read_case(rng, plan) for plan in MORE]
+    cases.append(elsewhere(_read_case(rng, MORE[0])))
     return cases
 
 
@@ -167,6 +179,8 @@ def additive_attention_cases(rng: np.random.Generator) -> list[Case]:
         base = _look_case(rng, plan, kind)
         cases.append(with_gradients(base, rng, base.arguments["query"].shape))
     asked_again(cases, cases[1])
+    cases.append(_look_case(rng, MORE[1], "scattered"))
+    cases.append(elsewhere(_look_case(rng, PLANS[0], "padding")))
     return cases
 
 
@@ -191,6 +205,8 @@ def layer_cost_cases(rng: np.random.Generator) -> list[Case]:
     names = ("layer", "batch_size", "length", "size", "kernel_size")
     cases = [plain_case(**dict(zip(names, each, strict=False))) for each in plan]
     asked_again(cases, cases[5])
+    for each in (("recurrent", 2, 300, 7), ("attention", 2, 300, 7), ("convolution", 2, 300, 7, 4)):
+        cases.append(plain_case(**dict(zip(names, each, strict=False))))
     return cases
 
 
@@ -367,7 +383,8 @@ def span_case(
         outputs = np.array([[1.0, 0.0], *[[2.0, 1.0]] * (state - 1)])
         other[:], x[0, 0] = (np.linalg.pinv(weights["project"]) @ outputs).T
     arguments = {
-        "model": made_arguments.model(said, weights, training=False),
+        # A long x comes with a model in training mode, which changes nothing.
+        "model": made_arguments.model(said, weights, training=length > LONGEST),
         "x": x,
         "other": other,
         "share": share,
@@ -396,6 +413,7 @@ def memory_span_cases(rng: np.random.Generator) -> list[Case]:
         ("tanh", 14, 0.1, "float64"),
         ("tanh", 10, 0.5, "float32"),
         ("fading", 2, 0.2, "float32"),
+        ("fading", 70, 0.3, "float64"),
     ]
     cases = []
     for plan in plans:
@@ -415,7 +433,7 @@ def _torch_reader(weights: Arrays) -> nn.Module:
     return nn.RNN(token, state, batch_first=True)
 
 
-READER = made_arguments.model_maker(_torch_reader)
+READER = made_arguments.measured_model_maker(_torch_reader)
 
 
 def _reader(rng: np.random.Generator, sizes: dict[str, int], dtype: str) -> dict[str, Any]:
@@ -428,7 +446,7 @@ def _reader(rng: np.random.Generator, sizes: dict[str, int], dtype: str) -> dict
         "bias_hh_l0": normal(rng, drawn["bias"].shape, dtype) / np.array(4.0, dtype),
     }
     said = f"nn.RNN({sizes['token']}, {sizes['state']})"
-    return made_arguments.model(said, weights, training=False)
+    return made_arguments.model(said, weights, training=sizes["length"] > LONGEST)
 
 
 def _both_case(rng: np.random.Generator, plan: Plan) -> Case:
@@ -453,4 +471,5 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     ]
     cases = [_both_case(rng, plan) for plan in plans]
     asked_again(cases, cases[1])
+    cases += [_both_case(rng, plan) for plan in MORE]
     return cases

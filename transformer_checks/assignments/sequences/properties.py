@@ -68,14 +68,3 @@ def is_a_place(case: Case, values: Values) -> str | None:
     if not 0 <= values["span"] <= last:
         return f"the span should be a place from 0 to {last}, received {values['span']}"
     return None
-
-
-def model_is_left_alone(case: Case, values: Values) -> str | None:
-    """Say so if a measurement leaves marks on the model that it measured."""
-    if values["model.hooks"] > 0:
-        return "a hook is still on `model` after the call"
-    by_name = sorted(case.arguments["model"]["weights"].items())
-    before = np.concatenate([array.ravel() for _, array in by_name])
-    if not np.allclose(values["model.weights"], before):
-        return "the weights of `model` hold other numbers after the call"
-    return None

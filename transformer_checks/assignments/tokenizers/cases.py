@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,11 @@ class Draw:
         return tuple(symbols[number] for number in self.rng.integers(len(symbols), size=length))
 
 
+def _many(draw: Draw, count: int) -> list[str]:
+    """Draw different words of three letters: more than a buffer or a habit allows for."""
+    return ["".join(word) for word in draw.some(list(product("abcdefg", repeat=3)), count)]
+
+
 def _asked_again(cases: list[Case], number: int) -> list[Case]:
     asked_again(cases, cases[number])
     return cases
@@ -132,7 +138,7 @@ def build_vocab_cases(rng: np.random.Generator) -> list[Case]:
     one, two = draw.words(2)
     cased = [one, one.title(), one.upper(), two, two.title()]
     few, many = specials(2), specials(4)
-    return _asked_again(
+    cases = _asked_again(
         [
             case((3, 2, 1), 1, ()),
             case((2, 2, 2, 2, 2), 1, ()),
@@ -152,6 +158,8 @@ def build_vocab_cases(rng: np.random.Generator) -> list[Case]:
         ],
         3,
     )
+    cases.append(case((2,) * 70, 1, few, _many(draw, 70)))
+    return cases
 
 
 def encode_tokens_cases(rng: np.random.Generator) -> list[Case]:
@@ -194,7 +202,7 @@ def encode_tokens_cases(rng: np.random.Generator) -> list[Case]:
 
     one, two, three, strange = draw.some(FOREIGN, 4)
     foreign = {three: 3, "<unk>": 1, one: 0, two.title(): 2}
-    return _asked_again(
+    cases = _asked_again(
         [
             case(8, "kknk"),
             case(9, "zkknk"),
@@ -214,6 +222,10 @@ def encode_tokens_cases(rng: np.random.Generator) -> list[Case]:
         ],
         1,
     )
+    many = _many(draw, 300)
+    vocab = {"<unk>": 0} | {each: number for number, each in enumerate(many, start=1)}
+    cases.append(plain_case(tokens=[*many[::-4], one], vocab=vocab, unk="<unk>"))
+    return cases
 
 
 def count_pairs_cases(rng: np.random.Generator) -> list[Case]:
@@ -230,7 +242,7 @@ def count_pairs_cases(rng: np.random.Generator) -> list[Case]:
 
     w, x, y, z = draw.letters(4)
     a, b, big_a, big_b = draw.cased()
-    return _asked_again(
+    cases = _asked_again(
         [
             plain_case(words=words)
             for words in (
@@ -253,6 +265,9 @@ def count_pairs_cases(rng: np.random.Generator) -> list[Case]:
         ],
         2,
     )
+    many = {tuple(word): draw.number(1, 3) for word in _many(draw, 70)} | {(x, y, z): 300}
+    cases.append(plain_case(words=many))
+    return cases
 
 
 def merge_pair_cases(rng: np.random.Generator) -> list[Case]:
@@ -283,7 +298,9 @@ def merge_pair_cases(rng: np.random.Generator) -> list[Case]:
         ((a, b, big_a, b, a, big_b, big_a, big_b, a, b), (a, b)),
         ((a, b, big_a, b, x, big_a, big_b, big_a, b), (big_a, b)),
     ]
-    return _asked_again([plain_case(word=word, pair=pair) for word, pair in cases], 2)
+    found = _asked_again([plain_case(word=word, pair=pair) for word, pair in cases], 2)
+    found.append(plain_case(word=draw.row((x, y, z), 70), pair=(x, y)))
+    return found
 
 
 def _corpus(draw: Draw, letters: Sequence[str], number: int, lengths: Sequence[int]) -> Any:
@@ -322,9 +339,13 @@ def train_bpe_cases(rng: np.random.Generator) -> list[Case]:
         ({a + b: 3, big_a + b: 2, big_a + big_b + a: 4, a + b + big_b: 2}, 4),
         (dict(zip(draw.some(FOREIGN, 5), (4, 3, 3, 2, 1), strict=True)), 7),
     ]
-    return _asked_again(
+    found = _asked_again(
         [plain_case(word_counts=counts, num_merges=number) for counts, number in cases], 4
     )
+    many = {word: draw.number(200, 400) for word in _many(draw, 70)}
+    found.append(plain_case(word_counts=many, num_merges=3))
+    found.append(plain_case(word_counts={low + mid: 300, high + w: 300}, num_merges=2))
+    return found
 
 
 def bpe_encode_cases(rng: np.random.Generator) -> list[Case]:
@@ -362,7 +383,9 @@ def bpe_encode_cases(rng: np.random.Generator) -> list[Case]:
         (a + b + big_a + b + big_b + a + big_b + big_a + a + b + big_a, cased),
         ("".join(draw.some(FOREIGN, 2)), train_bpe(dict.fromkeys(FOREIGN, 1), 20)),
     ]
-    return _asked_again([plain_case(word=word, merges=merges) for word, merges in cases], 2)
+    found = _asked_again([plain_case(word=word, merges=merges) for word, merges in cases], 2)
+    found.append(plain_case(word="".join(draw.row("abc", 70)), merges=[("a", "b"), ("ab", "c")]))
+    return found
 
 
 def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
@@ -400,7 +423,13 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
         case(pair, *[(*row, x, y) for row in rows], traps(pair)[0], (x,), (y, x)),
         case((a, big_b), (a, big_b, z), (big_a, big_b, a, b), *traps((a, big_b))),
     ]
-    return _asked_again(cases, 2)
+    cases = _asked_again(cases, 2)
+    # What a template of `re.sub` takes for a group.
+    cases.append(case(("\\", "1"), ("\\", "1", z), *traps(("\\", "1"))))
+    many = {" ".join(word): draw.number(200, 400) for word in _many(draw, 70)}
+    many |= {" ".join(word): 300 for word in traps(("a", "b"))}
+    cases.append(plain_case(words=many, pair=("a", "b")))
+    return cases
 
 
 # --- tokenizers that lose something ----------------------------------------------------------

@@ -177,7 +177,7 @@ class _(_Table):
 class _(_Table):
     def forward(self, x):
         if x.shape[1] >= self.pe.shape[0]:
-            raise ValueError("too long")
+            raise ValueError(f"{x.shape[1]} tokens, at most {self.pe.shape[0]}")
         return self.dropout(x + self.pe[: x.shape[1]].to(x.dtype))
 
 
