@@ -210,6 +210,9 @@ class Misconception:
     fault: str = ""
 
 
+# Relative and absolute, by dtype, where a task says nothing else.
+TOLERANCES = {"float16": (1e-2, 1e-2), "float32": (2e-5, 2e-5), "float64": (1e-5, 1e-5)}
+
 # Of the case, and by name what was returned, what is left in made arguments, and what they note.
 Property = Callable[[Case, Mapping[str, Any]], str | None]
 
@@ -248,9 +251,7 @@ class Task:
     forbidden: tuple[str, ...] = ()
     demands: tuple[str, ...] = ()
     load_misconceptions: Callable[[], tuple[Misconception, ...]] = tuple
-    tolerances: Mapping[str, tuple[float, float]] = field(
-        default_factory=lambda: {"float32": (2e-5, 2e-5), "float64": (1e-5, 1e-5)}
-    )
+    tolerances: Mapping[str, tuple[float, float]] = field(default_factory=lambda: TOLERANCES)
     form: Any = None
     makers: Mapping[str, Maker] = field(default_factory=dict)
     answer: Callable[..., Any] | None = None

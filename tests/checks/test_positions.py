@@ -111,7 +111,7 @@ class ErrorOfItsOwn(Positional):
 
 class AlwaysRefuses(Positional):
     def refuse(self, x):
-        raise ValueError("no")
+        raise ValueError(f"{x.shape[1]} positions, at most {len(self.pe)}")
 
 
 class Unfinished(Positional):

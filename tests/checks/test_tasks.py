@@ -56,7 +56,7 @@ def test_the_cases_have_different_names_and_are_plain(task):
 @pytest.mark.parametrize("key", [key for key in all_tasks() if key.startswith("attention.")])
 def test_the_cases_of_attention_are_asymmetric(key):
     exam = make_exam(key, 12)
-    assert {case.dtype for case in exam.cases} == {"float32", "float64"}
+    assert {case.dtype for case in exam.cases} >= {"float32", "float64"}
     assert any(case.layout == "strided" for case in exam.cases)
     # What is measured on a given module is no part of a training: no gradients are asked for.
     asked_for_gradients = sum(case.cotangent is not None for case in exam.cases)
@@ -65,13 +65,13 @@ def test_the_cases_of_attention_are_asymmetric(key):
 
 @pytest.mark.parametrize("key", [key for key in all_tasks() if key.startswith("attention.")])
 def test_hardly_a_case_of_attention_has_two_sizes_alike(key):
-    """One token in a batch of one has, and one in which heads times K is drawn like a length."""
+    """One token in a batch of one has, and a long text, and one where heads times K is a length."""
     cases = [case for seed in range(10, 20) for case in make_exam(key, seed).cases]
     arrays = [
         next(v.shape for v in case.arguments.values() if isinstance(v, np.ndarray))
         for case in cases
     ]
-    assert sum(len(set(shape)) < len(shape) for shape in arrays) <= len(cases) / 8
+    assert sum(len(set(shape)) < len(shape) for shape in arrays) <= len(cases) / 6
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -96,7 +96,9 @@ def test_the_reference_of_attention_agrees_with_torch():
         output = F.scaled_dot_product_attention(
             tensors["query"], tensors["key"], tensors["value"], tensors.get("mask")
         )
-        torch.testing.assert_close(torch.from_numpy(outcome.values["output"]), output)
+        found = torch.from_numpy(outcome.values["output"]).double()
+        relative, absolute = exam.task.tolerances[case.dtype]
+        torch.testing.assert_close(found, output.double(), rtol=relative, atol=absolute)
 
 
 def test_the_reference_of_the_module_agrees_with_the_package():

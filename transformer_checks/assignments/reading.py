@@ -14,7 +14,7 @@ from typing import Any
 
 from transformer_checks.assignments import made_arguments
 from transformer_checks.assignments.misconceptions import misconceptions_of
-from transformer_checks.task import FunctionTask, ModuleTask, ProbeTask, Task
+from transformer_checks.task import TOLERANCES, FunctionTask, ModuleTask, ProbeTask, Task
 
 FOLDER = Path(__file__).parent
 NEEDED = {"stub", "contract", "returns"}
@@ -113,7 +113,7 @@ class _Reader:
         if "form" in fields:
             given["form"] = eval(fields["form"], vars(builtins))  # such as list[str]
         if "tolerances" in fields:
-            given["tolerances"] = {
+            given["tolerances"] = TOLERANCES | {
                 dtype: (relative, absolute)
                 for dtype, (relative, absolute) in fields["tolerances"].items()
             }

@@ -25,7 +25,7 @@ def cnn_receptive_field(kernel_size: int, num_layers: int, dilation: int = 1) ->
         dilation: places from each input of a kernel to the next, in every layer.
 
     Returns:
-        The number of neighbouring places, the first and the last one counted.
+        The number of neighboring places, the first and the last one counted.
     """
     return 1 + num_layers * (kernel_size - 1) * dilation
 

@@ -46,16 +46,16 @@ def embed(ids: Tensor, weight: Tensor) -> Tensor:
 
 
 def skipgram_pairs(ids: list[int], window: int) -> list[tuple[int, int]]:
-    """Pair each word with each of its neighbours.
+    """Pair each word with each of its neighbors.
 
     Args:
         ids: the words of a sentence.
-        window: at least 1; how many places away a neighbour may be, to the
-            left and to the right, the same for each centre.
+        window: at least 1; how many places away a neighbor may be, to the
+            left and to the right, the same for each center.
 
     Returns:
-        A list of pairs (center, context), by the place of the centre; the
-        contexts of one centre from left to right.
+        A list of pairs (center, context), by the place of the center; the
+        contexts of one center from left to right.
     """
     pairs = []
     for place, center in enumerate(ids):
@@ -71,15 +71,15 @@ def cbow_examples(
     ids: list[int],
     window: int,
 ) -> list[tuple[list[int], int]]:
-    """Put each word together with the list of its neighbours.
+    """Put each word together with the list of its neighbors.
 
     Args:
         ids: the words of a sentence.
-        window: at least 1; how many places away a neighbour may be, to the
-            left and to the right, the same for each centre.
+        window: at least 1; how many places away a neighbor may be, to the
+            left and to the right, the same for each center.
 
     Returns:
-        A list of pairs (context, center), by the place of the centre. The
+        A list of pairs (context, center), by the place of the center. The
         context is a list from left to right, shorter at the edges; there is
         no example where it would be empty.
     """
@@ -97,11 +97,11 @@ def negative_sampling_loss(
     positive: Tensor,
     negatives: Tensor,
 ) -> Tensor:
-    """Tell the real neighbour from N words that were drawn.
+    """Tell the real neighbor from N words that were drawn.
 
     Args:
         center: (B, D), floating point, the vectors that predict.
-        positive: (B, D), the real neighbour of each.
+        positive: (B, D), the real neighbor of each.
         negatives: (B, N, D), the drawn words of each.
 
     Returns:

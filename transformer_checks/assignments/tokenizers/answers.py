@@ -84,7 +84,7 @@ def encode_tokens(
 def count_pairs(
     words: dict[tuple[str, ...], int],
 ) -> dict[tuple[str, str], int]:
-    """Count the pairs of neighbours in words.
+    """Count the pairs of neighbors in words.
 
     Args:
         words: how often each word comes; a word is a tuple of symbols.
