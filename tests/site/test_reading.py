@@ -67,7 +67,7 @@ def test_every_cell_of_a_card_says_its_column(name: str) -> None:
     tables = page.select("table.stacked")
     assert tables
     for table in tables:
-        heads = [tables.label_of(head) for head in table.select("thead th")]
+        heads = [label_of(head) for head in table.select("thead th")]
         for row in table.select("tbody tr"):
             assert [cell["data-label"] for cell in row.select("td")] == heads
 
