@@ -64,10 +64,10 @@ WITH_CARDS = ("book/notes.html", "book/api/index.html", "book/closer/blocks.html
 @pytest.mark.parametrize("name", WITH_CARDS)
 def test_every_cell_of_a_card_says_its_column(name: str) -> None:
     page = BeautifulSoup((SITE / name).read_text(encoding="utf-8"), "lxml")
-    tables = page.select("table.stacked")
-    assert tables
-    for table in tables:
-        heads = [label_of(head) for head in table.select("thead th")]
+    found = page.select("table.stacked")
+    assert found
+    for table in found:
+        heads = [tables.label_of(head) for head in table.select("thead th")]
         for row in table.select("tbody tr"):
             assert [cell["data-label"] for cell in row.select("td")] == heads
 
