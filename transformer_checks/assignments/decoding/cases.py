@@ -770,7 +770,12 @@ def clipped_precision_cases(rng: np.random.Generator) -> list[Case]:
         plain_case(hypothesis=["cats", "at", "sea"], references=[["cat", "sat", "sea"]], n=2),
     ]
     asked_again(cases, cases[2])
-    cases.append(_sentences_case(rng, 2, (70, 66), ("not clipped",), 6))
+    cases += [
+        _sentences_case(rng, 2, (70, 66), ("not clipped",), 6),
+        # Only the last of many references has the tokens; case counts in references, too.
+        plain_case(hypothesis=["a", "mat"], references=[*([["on"]] * 5), ["a", "mat"]], n=1),
+        plain_case(hypothesis=["the", "cat"], references=[["The", "CAT", "the"]], n=1),
+    ]
     return cases
 
 

@@ -326,6 +326,8 @@ def _offset_case(
     "spare": most weight is on another offset, at which the same values stand as at the token
     itself, since the text repeats; so that look is spare.
     "echo": what is needed stands again behind the query, where the mask hides it.
+    "behind": what a larger offset brings stands behind the query, too, where the mask hides it; to
+    an answer that forgets the mask in the whole output, that offset seems to be the needed one.
     "few": for the few queries that reach so far, the largest offset matters as much.
     """
     value = rng.standard_normal((length, int(rng.integers(2, 6))))
@@ -344,9 +346,13 @@ def _offset_case(
         period = offset + 1
         weights = _shares(length, {offset: 0.5, int(rng.integers(1, offset)): 0.4})
         weights += 3.0 * np.eye(length, k=1)
+    if kind == "behind":
+        larger = int(rng.choice([each for each in others if each > offset]))
+        period = larger + 1
+        weights = _shares(length, {offset: 0.55, larger: 0.4}) + 3.0 * np.eye(length, k=1)
     if kind == "few":
         weights = _shares(length, {offset: 0.45, most: 0.5})
-    if kind in ("spare", "echo"):
+    if kind in ("spare", "echo", "behind"):
         value = value[np.arange(length) % period]
         note = f"the values repeat after {period}"
     arguments = _looking(weights, value, rng, dtype, wider=int(rng.integers(0, 2 * length)))
@@ -392,6 +398,8 @@ def needed_offset_cases(rng: np.random.Generator) -> list[Case]:
         ("few", 7, 1, 5, "float32"),
         ("few", 9, 2, 7, "float64"),
         ("sharp", 68, 3, 5, "float32"),
+        ("behind", 9, 1, 4, "float32"),
+        ("behind", 11, 2, 4, "float64"),
     ]
     cases = []
     for plan in plans:

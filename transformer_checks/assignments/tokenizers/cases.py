@@ -159,6 +159,7 @@ def build_vocab_cases(rng: np.random.Generator) -> list[Case]:
         3,
     )
     cases.append(case((2,) * 70, 1, few, _many(draw, 70)))
+    cases.append(case((3, 2, 1), 1, ("<PAD>", "<Unk>")))
     return cases
 
 
