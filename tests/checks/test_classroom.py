@@ -233,7 +233,8 @@ for place in [{str(sandbox.PACKAGES[0])!r}, "/usr", "/etc", "../..", "/"]:
         print("wrote into", place)
     except OSError:
         pass
-print("others", [name for name in os.listdir("/proc") if name.isdigit() and int(name) > 500])
+commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]
+print("others", [each for each in commands if b"pytest" in each])
 """
     graded = grade(source, tmp_path)
     printed = graded.cells[1].printed
