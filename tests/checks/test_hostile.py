@@ -163,7 +163,7 @@ print(grade("masking.causal_mask", answer).message)
         timeout=COMMAND_SECONDS,
         check=True,
     )
-    assert "all 15 cases pass" in run.stdout
+    assert run.stdout.startswith("masking.causal_mask: all ")
 
 
 def raises(error):

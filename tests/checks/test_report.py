@@ -106,7 +106,7 @@ def test_a_right_answer_passes_where_two_cases_have_the_same_sizes_by_chance():
 @pytest.mark.weekly
 def test_right_answers_pass_with_any_seed(task, material):
     """An answer gets the cases of all seeds in one process; to make one takes as long as a seed."""
-    exams = [make_exam(task, seed, torch.cuda.is_available()) for seed in range(100, 103)]
+    exams = [make_exam(task, seed, torch.cuda.is_available()) for seed in range(100, 102)]
     cases = [case for exam in exams for case in exam.cases]
     for answer in material.CORRECT[task]:
         outcomes, how = run_answer(exams[0].task, answer, cases, seconds=40.0)
