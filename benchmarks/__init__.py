@@ -1,5 +1,5 @@
-"""Speed of the package as ratios against peers: `python -m benchmarks`, or `make bench`.
+"""Measure the package against peers (`make bench`), and the checks (`make grader-report`).
 
-Both sides of a ratio run in one process, on one thread, by turns.
+Speed is a ratio: both sides run in one process, on one thread, by turns.
 Times of other machines and other days are never compared.
 """

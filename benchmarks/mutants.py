@@ -22,7 +22,7 @@ from transformer_checks.judging.changes import Change, ChangeError, changed
 from transformer_checks.judging.exam import make_exam
 from transformer_checks.registry import find_task
 
-# Either of a pair stands for the other.
+# Each one of a pair is replaced by the other.
 RELATED = "min max, amin amax, argmin argmax, any all, sum mean, triu tril, ones zeros, sin cos"
 PAIRS = [pair.split() for pair in RELATED.split(", ")]
 SWAPPED = dict(PAIRS) | {two: one for one, two in PAIRS}
@@ -89,7 +89,7 @@ OPERATORS: list[tuple[Any, Callable[[Any], Iterable[cst.CSTNode]]]] = [
     (cst.If | cst.While | cst.IfExp, negated),
     (cst.SimpleStatementLine, without_statement),
 ]
-# By the type that they change; where one raises, the value stays as it is.
+# By the type that they change; if one raises, the value stays unchanged.
 CHANGES: dict[type, dict[str, Callable[[Any], Any]]] = {
     Tensor: {
         "flip(0)": lambda x: x.flip(0),

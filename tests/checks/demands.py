@@ -18,6 +18,8 @@ from transformer_checks.task import ModuleTask, Task
 
 # From the arguments, by position, and the right result to what a wrong answer returns.
 Violation = Callable[[list[Any], Any], Any]
+# What runs in the place of a right answer: it is given that answer and its arguments.
+Call = Callable[..., Any]
 
 LONG = 64  # a buffer that people make large enough for all that they can think of
 LARGE = 256  # Python keeps one object for each int up to here, so `is` works by accident
@@ -152,30 +154,53 @@ def on_default_device(arguments: list[Any], result: Any) -> Any:
     )
 
 
+def after(violation: Violation) -> Call:
+    """Violate a demand once the right answer has done its work."""
+
+    def call(plain: Callable[..., Any], *positional: Any, **named: Any) -> Any:
+        return violation([*positional, *named.values()], plain(*positional, **named))
+
+    return call
+
+
+def with_dropout(plain: Any, *positional: Any, **named: Any) -> Any:
+    """Drop a tenth of the result of a module in training mode."""
+    training = plain.args[0].training
+    return mapped(plain(*positional, **named), lambda each: F.dropout(each, 0.1, training))
+
+
+def without_a_reason(plain: Callable[..., Any], *positional: Any, **named: Any) -> Any:
+    """Refuse with a message that does not help."""
+    try:
+        return plain(*positional, **named)
+    except ValueError:
+        raise ValueError("this does not work") from None
+
+
 # Each demand, and the ways to violate it; all of them must be noticed.
-VIOLATIONS: dict[str, dict[str, Violation]] = {
+VIOLATIONS: dict[str, dict[str, Call]] = {
     "dtype": {
-        "float32 for float64": float32_for(torch.float64),
-        "float32 for float16": float32_for(torch.float16),
+        "float32 for float64": after(float32_for(torch.float64)),
+        "float32 for float16": after(float32_for(torch.float16)),
     },
-    "unchanged": {"changes arguments": changes_arguments},
+    "unchanged": {"changes arguments": after(changes_arguments)},
     "gradients": {
-        "detached": lambda arguments, result: mapped(result, Tensor.detach),
+        "detached": after(lambda arguments, result: mapped(result, Tensor.detach)),
     },
     "left alone": {
-        "in mode of evaluation": on_modules(nn.Module.eval),
-        "in mode of training": on_modules(nn.Module.train),
-        "with a hook": on_modules(leaves_hook),
-        "with other weights": on_modules(
-            lambda module: [each.data.add_(0.01) for each in module.parameters()]
+        "in mode of evaluation": after(on_modules(nn.Module.eval)),
+        "in mode of training": after(on_modules(nn.Module.train)),
+        "with a hook": after(on_modules(leaves_hook)),
+        "with other weights": after(
+            on_modules(lambda module: [each.data.add_(0.01) for each in module.parameters()])
         ),
     },
-    "long": {"wrong beyond a buffer": wrong_where(is_long)},
-    "large": {"wrong for large integers": wrong_where(is_large)},
-    "far": {"wrong far from 0": wrong_where(is_far)},
-    "device": {"on the default device": on_default_device},
-    "training": {},
-    "message": {},
+    "long": {"wrong beyond a buffer": after(wrong_where(is_long))},
+    "large": {"wrong for large integers": after(wrong_where(is_large))},
+    "far": {"wrong far from 0": after(wrong_where(is_far))},
+    "device": {"on the default device": after(on_default_device)},
+    "training": {"dropout in mode of training": with_dropout},
+    "message": {"a message that does not help": without_a_reason},
 }
 
 
@@ -189,16 +214,10 @@ def violating(task: Task, demand: str) -> dict[str, Callable[..., Any]]:
     Returns:
         functions or classes, as the task asks for, by what they do.
     """
-    if demand == "training":
-        return {"dropout in mode of training": _with_dropout(task.reference)}
-    if demand == "message":
-        return {"a message that does not help": _silent(task.reference)}
-    return {
-        name: _after(task.reference, violation) for name, violation in VIOLATIONS[demand].items()
-    }
+    return {name: _wrapped(task.reference, call) for name, call in VIOLATIONS[demand].items()}
 
 
-def _wrapped(answer: Any, call: Callable[..., Any]) -> Any:
+def _wrapped(answer: Any, call: Call) -> Any:
     """Return the function, or a subclass with a `forward`, that runs `call(plain, *arguments)`."""
     if not isinstance(answer, type):
 
@@ -213,31 +232,6 @@ def _wrapped(answer: Any, call: Callable[..., Any]) -> Any:
         return call(functools.partial(answer.forward, self), *positional, **named)
 
     return type(answer.__name__, (answer,), {"forward": forward})
-
-
-def _after(answer: Any, violation: Violation) -> Any:
-    def call(plain: Callable[..., Any], *positional: Any, **named: Any) -> Any:
-        return violation([*positional, *named.values()], plain(*positional, **named))
-
-    return _wrapped(answer, call)
-
-
-def _silent(answer: Any) -> Any:
-    def call(plain: Callable[..., Any], *positional: Any, **named: Any) -> Any:
-        try:
-            return plain(*positional, **named)
-        except ValueError:
-            raise ValueError("this does not work") from None
-
-    return _wrapped(answer, call)
-
-
-def _with_dropout(answer: Any) -> Any:
-    def call(plain: Any, *positional: Any, **named: Any) -> Any:
-        training = plain.args[0].training
-        return mapped(plain(*positional, **named), lambda each: F.dropout(each, 0.1, training))
-
-    return _wrapped(answer, call)
 
 
 def is_for(task: Task, demand: str) -> bool:
