@@ -75,6 +75,8 @@ def _agreement(
         return None
     unexplained = explained = 0
     for number in numbers:
+        # Where tensors are made is a mistake of its own: such a case contradicts no other.
+        elsewhere = bool(exam.cases[number].default_device)
         ours, their = outcomes[number], exam.wrong(misconception, variant, number)
         if exam.cases[number].refused:
             verdict = _same_leniency(exam, number, ours, their)
@@ -86,14 +88,14 @@ def _agreement(
         elif ours.fault:
             unexplained += 1
         elif their.fault:
-            if not faults[number]:
+            if not faults[number] and not elsewhere:
                 return None
             unexplained += 1
         else:
             verdict = _same_mistake(exam, number, ours, their, not faults[number])
-            if verdict is None:
+            if verdict is None and not elsewhere:
                 return None
-            explained += verdict
+            explained += bool(verdict)
     return (-unexplained, explained) if explained and unexplained <= explained else None
 
 
