@@ -284,7 +284,8 @@ def bpe_encode_cases(rng: np.random.Generator) -> list[Case]:
 def longer_than_needed_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of longer_than_needed: merges across a border, and such that waste nothing."""
     draw = Draw(rng)
-    v, w, x, y, z = draw.letters(5)
+    v, w, x, y, z, u = draw.letters(6)
+    low, high = sorted((u, z))
     a, b, big_a, big_b = draw.cased()
     cases = [
         [(y, z), (x, y), (z, w)],
@@ -297,6 +298,8 @@ def longer_than_needed_cases(rng: np.random.Generator) -> list[Case]:
         [(x, y), (x + y, z)],
         [(y, z), (x, y), (v, x + y), (z, w), (x, yz)],
         [(a, big_a), (big_b, a), (big_a, b), (b, a), (b + a, big_a)],
+        # Of two shortest words the one whose first piece comes later is the first.
+        [(y, low), (x, y), (low, w), (y, high), (y + high, v)],
         train_bpe({word: draw.number(1, 9) for word in draw.words(12)}, 24),
         train_bpe(dict(zip(draw.some(FOREIGN, 6), (4, 3, 3, 2, 2, 1), strict=True)), 16),
     ]

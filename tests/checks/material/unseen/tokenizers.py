@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from itertools import permutations, product
 
 from tests.checks.material.tokenizers import count_loop
 from tests.checks.material.unseen import wrong
@@ -447,3 +448,83 @@ def _(encode, decode, text):
             if decode(encode(piece)) != piece:
                 return piece
     return ""
+
+
+# tokenizers.longer_than_needed
+
+
+def _pieces(merges):
+    """The known pieces, in the order in which they are made."""
+    characters = [character for pair in merges for character in "".join(pair)]
+    return [*dict.fromkeys([*characters, *map("".join, merges)])]
+
+
+def _too_many(words, merges):
+    return [word for word in words if len(reference.bpe_encode(word, merges)) >= 3]
+
+
+def _first(words):
+    return min(words, key=lambda word: (len(word), word), default="")
+
+
+def _words(merges):
+    return [a + b for a, b in product(_pieces(merges), repeat=2)]
+
+
+@wrong("tokenizers.longer_than_needed", "two pieces are enough", "two-is-enough")
+def _(merges):
+    return _first(w for w in _words(merges) if len(reference.bpe_encode(w, merges)) >= 2)
+
+
+@wrong("tokenizers.longer_than_needed", "the first one in the alphabet", "alphabetical-only")
+def _(merges):
+    for word in sorted(_words(merges)):
+        if len(reference.bpe_encode(word, merges)) > 2:
+            return word
+    return ""
+
+
+@wrong("tokenizers.longer_than_needed", "the word and its pieces", "", relation="form")
+def _(merges):
+    word = _first(_too_many(_words(merges), merges))
+    return word, reference.bpe_encode(word, merges)
+
+
+@wrong("tokenizers.longer_than_needed", "known is a string: its characters", "nothing-found")
+def _(merges):
+    known = "".join(a + b for a, b in merges)
+    return _first(_too_many([a + b for a in known for b in known], merges))
+
+
+@wrong("tokenizers.longer_than_needed", "the words are the merges", "nothing-found")
+def _(merges):
+    return _first(_too_many([a + b for a, b in merges], merges))
+
+
+@wrong("tokenizers.longer_than_needed", "the word with the most pieces", "most-pieces")
+def _(merges):
+    found = sorted(_too_many(_words(merges), merges), key=lambda word: (len(word), word))
+    return max(found, key=lambda word: len(reference.bpe_encode(word, merges)), default="")
+
+
+@wrong("tokenizers.longer_than_needed", "from the place of the first piece on", "one-order")
+def _(merges):
+    known = _pieces(merges)
+    words = [a + b for a in known for b in known[known.index(a) :]]
+    return _first(_too_many(words, merges))
+
+
+@wrong("tokenizers.longer_than_needed", "the texts of the merges only", "characters-left-out")
+def _(merges):
+    joined = ["".join(pair) for pair in merges]
+    return _first(_too_many([a + b for a, b in product(joined, repeat=2)], merges))
+
+
+@wrong("tokenizers.longer_than_needed", "printed, not returned", "", relation="form")
+def _(merges):
+    print(_first(_too_many(_words(merges), merges)))
+
+
+@wrong("tokenizers.longer_than_needed", "permutations: no piece twice", "never-twice")
+def _(merges):
+    return _first(_too_many([a + b for a, b in permutations(_pieces(merges), 2)], merges))
