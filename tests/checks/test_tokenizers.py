@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.checks.material.tokenizers import vocab_loop
 from transformer_checks import grade
 from transformer_checks import tokenizers as reference
 from transformer_checks.assignments.tokenizers.cases import RULES, goes_through
@@ -102,9 +103,10 @@ def test_the_word_is_the_first_that_gets_more_pieces_than_two(seed):
 
 def test_an_argument_that_holds_something_odd_after_the_call_is_a_changed_one():
     def answer(tokens, min_freq, specials):
+        vocab = vocab_loop(tokens, min_freq, specials)
         specials.append(specials)
         tokens.append(object())
-        return {}
+        return vocab
 
     message = grade(VOCAB, answer).message
     assert "changes the caller's `tokens` and `specials`" in message
