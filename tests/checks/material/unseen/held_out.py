@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tests.checks.material.tokenizers import count_loop
 from tests.checks.material.unseen import wrong
 from transformer_checks import tokenizers as reference
 
@@ -530,7 +531,7 @@ def _(word_counts, num_merges):
     words = {tuple(w): n for w, n in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = sorted(counts, key=counts.get)[-1]
@@ -544,7 +545,7 @@ def _(word_counts, num_merges):
     words = {tuple(w): n for w, n in word_counts.items()}
     merges = []
     while len(merges) <= num_merges:
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda p: (counts[p], p))
@@ -558,7 +559,7 @@ def _(word_counts, num_merges):
     words = {tuple(w): n for w, n in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = min(counts, key=lambda p: (counts[p], p))
@@ -571,7 +572,7 @@ def _(word_counts, num_merges):
 def _(word_counts, num_merges):
     words = {tuple(w): n for w, n in word_counts.items()}
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda p: (counts[p], p))
@@ -586,7 +587,7 @@ def _(word_counts, num_merges):
     words = {tuple(w): n for w, n in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda p: (p, counts[p]))
@@ -604,7 +605,7 @@ def _(word_counts, num_merges):
     words = {" ".join(w): n for w, n in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs({tuple(w.split()): n for w, n in words.items()})
+        counts = count_loop({tuple(w.split()): n for w, n in words.items()})
         if not counts:
             break
         best = max(counts, key=lambda p: (counts[p], p))
