@@ -335,7 +335,6 @@ SECRETS = {
     "gpt.find_the_bug": ("shift",),
     "gpt.find_another_bug": ("window",),
     "masking.find_the_bug": ("None", "row", "column"),
-    "masking.find_another_bug": ("-inf", "-1e10", "finfo"),
     "positions.find_the_bug": ("10000",),
     "sequences.find_the_bug": ("flip",),
     "training.find_the_bug": ("ignore_index",),
