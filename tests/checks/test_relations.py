@@ -432,11 +432,11 @@ def transposed_sum(query, key):
     return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]) + 1
 
 
-def count_of_one_norm_less(d_model, d_ff, num_layers, vocab_size):
-    attention = 4 * (d_model * d_model + d_model)
-    network = 2 * d_model * d_ff + d_ff + d_model
-    layers = 3 * attention + 2 * network + 5 * 2 * d_model
-    return vocab_size * d_model + num_layers * layers + 3 * num_layers * d_ff
+def count_with_something_more(d_model, d_ff, num_layers, vocab_size, src_len, tgt_len):
+    linear = (src_len + tgt_len) * (6 * d_model * d_model + 2 * d_model * d_ff)
+    pairs = src_len**2 + tgt_len**2 + src_len * tgt_len
+    layers = linear + 2 * pairs * d_model + 3 * d_ff
+    return tgt_len * d_model * vocab_size + num_layers * layers
 
 
 def always_two(ids, window):
@@ -457,8 +457,8 @@ def counted_from_one(query, key):
     [
         ("attention.attention_scores", transposed_sum, "offset", "`scores` is too large by 1"),
         (
-            "blocks.count_parameters",
-            count_of_one_norm_less,
+            "blocks.count_multiplications",
+            count_with_something_more,
             "law",
             "`count` is too large by 3 * `d_ff` * `num_layers`",
         ),

@@ -295,52 +295,6 @@ def _(step, d_model, warmup):
     print(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
 
 
-# blocks.count_parameters
-
-
-def _stacks(d, f, n, attentions=3, networks=2, norms=5):
-    """Count what n layers of each kind hold."""
-    return n * (attentions * 4 * (d * d + d) + networks * (2 * d * f + d + f) + norms * 2 * d)
-
-
-@wrong("blocks.count_parameters", "no embedding", "no-embedding")
-def _(d_model, d_ff, num_layers, vocab_size):
-    return _stacks(d_model, d_ff, num_layers)
-
-
-@wrong("blocks.count_parameters", "two norms in the decoder layer", "norms-of-a-layer")
-def _(d_model, d_ff, num_layers, vocab_size):
-    return _stacks(d_model, d_ff, num_layers, norms=4) + vocab_size * d_model
-
-
-@wrong(
-    "blocks.count_parameters",
-    "a single feed-forward network for each pair of layers",
-)
-def _(d_model, d_ff, num_layers, vocab_size):
-    return _stacks(d_model, d_ff, num_layers, networks=1) + vocab_size * d_model
-
-
-@wrong(
-    "blocks.count_parameters",
-    "no biases in the feed-forward network",
-    "biases-of-the-feed-forward-network",
-)
-def _(d_model, d_ff, num_layers, vocab_size):
-    biases = 2 * num_layers * (d_model + d_ff)
-    return _stacks(d_model, d_ff, num_layers) - biases + vocab_size * d_model
-
-
-@wrong("blocks.count_parameters", "only the encoder", "one-stack-only")
-def _(d_model, d_ff, num_layers, vocab_size):
-    return _stacks(d_model, d_ff, num_layers, 1, 1, 2) + vocab_size * d_model
-
-
-@wrong("blocks.count_parameters", "learned positions of 512 places", "positions-counted")
-def _(d_model, d_ff, num_layers, vocab_size):
-    return _stacks(d_model, d_ff, num_layers) + (vocab_size + 512) * d_model
-
-
 # embeddings.embedding_from_pretrained
 
 
