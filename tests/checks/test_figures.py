@@ -27,7 +27,7 @@ def test_the_figures_count():
     found = report.Figures(SPLIT)
     found.count("wrong", "no-transpose", split, 0)
     found.count("correct", None, lambda x, _: x, 0)
-    found.count("mutant", None, lambda x, _: x.sum(1), 0)
+    found.count("mutant", None, untransposed, 0)
     assert (found.false_accepts, found.false_rejects, found.named_wrongly) == (1, 1, 1)
     assert found.hint_accuracy == 0.0
     assert len(found.details) == 4
@@ -54,7 +54,7 @@ def test_a_slug_is_measured_task_by_task(monkeypatch):
 
 def test_a_task_is_measured_on_all_its_answers():
     material = SimpleNamespace(
-        CORRECT={SPLIT: [split]}, WRONG={SPLIT: []}, MUTANTS={SPLIT: [lambda x, _: x.sum(1)]}
+        CORRECT={SPLIT: [split]}, WRONG={SPLIT: []}, MUTANTS={SPLIT: [untransposed]}
     )
     found = report.measure_task(SPLIT, material, (0, 1))
     assert (found.correct, found.wrong, found.unnamed) == (2, 2, 2)
