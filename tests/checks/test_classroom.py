@@ -30,7 +30,7 @@ from transformer_checks.classroom.submission import files_beside
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
-RIGHT = "import torch\n\n\ndef merge_heads(x):\n    return x.transpose(1, 2).flatten(2)"
+RIGHT = "import torch\n\n\ndef attention_scores(q, k):\n    return q @ k.mT / k.shape[-1] ** 0.5"
 WRONG = "import torch\n\n\ndef split_heads(x, num_heads):\n    return torch.zeros(1)"
 # What the released notebooks say at these places.
 CHECKS = [
@@ -39,18 +39,18 @@ CHECKS = [
         f'_course_check("attention.{name}", globals().get("{name}"), points=1)',
         graded=True,
     )
-    for name in ("split_heads", "merge_heads")
+    for name in ("split_heads", "attention_scores")
 ]
 
 
 def grade(source: str, folder: Path) -> Graded:
-    """Grade a notebook: what is handed in for `split_heads`, and the right `merge_heads`."""
+    """Grade a notebook: what is handed in for `split_heads`, and the right `attention_scores`."""
     cells = [Cell(RIGHT), Cell(source), *CHECKS]
     return grade_notebook(cells, folder, find_sandbox())
 
 
 def points(graded: Graded) -> list[float]:
-    """The points for `split_heads` and for `merge_heads`."""
+    """The points for `split_heads` and for `attention_scores`."""
     return [float(cell.value) for cell in graded.cells[-2:]]
 
 
@@ -74,7 +74,7 @@ def test_right_and_wrong_answers_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_check_asks_what_stands_under_the_name_by_then(tmp_path: Path) -> None:
-    worse = Cell(WRONG.replace("split_heads(x, num_heads)", "merge_heads(x)"))
+    worse = Cell(WRONG.replace("split_heads(x, num_heads)", "attention_scores(query, key)"))
     cells = [Cell(RIGHT), CHECKS[1], CHECKS[1], worse, CHECKS[1], Cell(RIGHT), CHECKS[1]]
     graded = grade_notebook(cells, tmp_path, find_sandbox())
     values = [float(cell.value) for cell in graded.cells if cell.value]

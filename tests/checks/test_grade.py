@@ -26,9 +26,9 @@ from transformer_checks.task import Outcome
 SCORES = "attention.attention_scores"
 ATTENTION = "attention.scaled_dot_product_attention"
 SPLIT = "attention.split_heads"
-MERGE = "attention.merge_heads"
 MODULE = "attention.MultiHeadAttention"
 BUG = "attention.find_the_bug"
+BRACKETS = "attention.bracket_head"
 
 
 def scores(query, key):
@@ -66,11 +66,11 @@ class Module(torch.nn.Module):
 
 def test_the_tasks_are_those_of_the_assignment():
     found = [task for task in tasks() if task.startswith("attention.")]
-    measured = ["attention.damage_by_head", "attention.redundant_heads"]
-    assert found == [SCORES, ATTENTION, SPLIT, MERGE, MODULE, BUG, *measured]
+    others = ["attention.damage_by_head", "attention.redundant_heads", BRACKETS]
+    assert found == [SCORES, ATTENTION, SPLIT, MODULE, BUG, *others]
     for task in found:
-        # What measures a module that is given is no part of one that learns.
-        assert ("Gradients reach every input" in contract(task)) == (task not in measured)
+        # The others measure a module that is given, or set weights by hand.
+        assert ("Gradients reach every input" in contract(task)) == (task not in others)
 
 
 @pytest.mark.parametrize("task", tasks())
@@ -86,7 +86,7 @@ def test_an_unknown_task_is_a_key_error_that_names_it(task):
     with pytest.raises(KeyError) as caught:
         grade(task, scores)
     assert repr(task) in str(caught.value)
-    assert MERGE in str(caught.value)
+    assert SPLIT in str(caught.value)
 
 
 def test_accepted_means_exactly_one():
@@ -242,7 +242,7 @@ def test_a_changed_argument_is_named():
 
 
 def test_a_list_where_a_tensor_is_asked_is_told():
-    message = grade(MERGE, lambda x: [x]).message
+    message = grade(SCORES, lambda query, key: [query]).message
     assert "expected one tensor, received a list of 1" in message
 
 
@@ -328,11 +328,12 @@ def test_randomness_is_told():
 def test_memory_from_call_to_call_is_told():
     calls = []
 
-    def remembers(x):
+    def remembers(x, num_heads):
         calls.append(1)
-        return x.transpose(1, 2).flatten(2) * (1.0 if len(calls) < 10 else 2.0)
+        heads = x.unflatten(2, (num_heads, -1)).transpose(1, 2)
+        return heads * (1.0 if len(calls) < 10 else 2.0)
 
-    assert "remembered from call to call" in grade(MERGE, remembers).message
+    assert "remembered from call to call" in grade(SPLIT, remembers).message
 
 
 @pytest.mark.parametrize(
@@ -434,12 +435,17 @@ FACTOR = torch.ones(2, 3)
         ("masking.padding_mask", with_global, "name-of-the-notebook", "argument `ids` is never"),
         (MODULE, WithGlobal, "name-of-the-notebook", "`batch` is a variable of the notebook"),
         (SCORES, lambda q, k: (q @ k.mT).sum().item(), "number-for-a-tensor", "a float is"),
-        (MERGE, lambda x: len(x), "number-for-a-tensor", "an int is"),
+        (SPLIT, lambda x, n: len(x), "number-for-a-tensor", "an int is"),
         (SCORES, lambda q, k: float(q @ k.mT), "one-number-of-many", ".item()"),
         (SCORES, lambda q, k: torch.tensor(scores(q, k).numpy()), "numpy", "Can't call numpy()"),
         (SCORES, lambda q, k: scores(q, k).detach().numpy(), "numpy", "received a ndarray"),
         (SCORES, lambda q, k: scores(q, k).detach(), "detached", "no gradient"),
-        (MERGE, lambda x: x.transpose(1, 2).flatten(2).data, "detached", "no gradient"),
+        (
+            SPLIT,
+            lambda x, n: x.data.unflatten(2, (n, -1)).transpose(1, 2),
+            "detached",
+            "no gradient",
+        ),
         (
             "masking.padding_mask",
             lambda ids, pad_id: not (ids == pad_id),  # noqa: SIM201
@@ -575,7 +581,7 @@ def test_modules_that_are_the_task_are_refused(answer, name):
 
 
 @pytest.mark.parametrize(
-    "name", [task.split(".")[1] for task in (SCORES, ATTENTION, SPLIT, MERGE, MODULE)]
+    "name", [task.split(".")[1] for task in (SCORES, ATTENTION, SPLIT, MODULE)]
 )
 def test_the_reference_piece_itself_is_refused(name):
     result = grade(f"attention.{name}", getattr(reference, name))
@@ -601,7 +607,7 @@ def test_pieces_of_other_tasks_may_be_used():
             pairs = ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
             heads = [reference.split_heads(layer(x), self.num_heads) for layer, x in pairs]
             output, _ = reference.scaled_dot_product_attention(*heads, mask)
-            return self.out_proj(reference.merge_heads(output))
+            return self.out_proj(output.transpose(1, 2).flatten(2))
 
     assert grade(MODULE, WithPieces).score == 1.0
 

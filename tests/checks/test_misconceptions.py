@@ -72,9 +72,9 @@ A hint.
   from itertools import pairwise
 
   def wrong(x):
-      return [*pairwise(x)], merge_heads
+      return [*pairwise(x)], split_heads
   ```
-- write out `merge_heads` before `wrong`
+- write out `split_heads` before `wrong`
 """
 
 
@@ -117,13 +117,13 @@ def test_what_the_marks_mean(tmp_path: Path) -> None:
 def test_functions_see_the_answers_and_answers_can_be_written_out(tmp_path: Path) -> None:
     wrong, written_out = read(tmp_path, FILE)["second_task"]["other-algorithm"].wrong
     assert not isinstance(wrong, Change)
-    assert wrong("abc") == ([("a", "b"), ("b", "c")], answers.merge_heads)
+    assert wrong("abc") == ([("a", "b"), ("b", "c")], answers.split_heads)
     assert isinstance(written_out, Change)
     (start, with_piece), call = written_out.steps
     assert start == "def wrong("
-    assert with_piece.startswith("def merge_heads(")
+    assert with_piece.startswith("def split_heads(")
     assert with_piece.endswith("\n\n\ndef wrong(")
-    assert call == ("reference.merge_heads", "merge_heads")
+    assert call == ("reference.split_heads", "split_heads")
 
 
 TASK = "# a_task\n\n## key: title\nA hint.\n"
@@ -167,7 +167,7 @@ WRONG = {
     "no Python": (f"{TASK}- function\n  ```\n  def\n  ```\n", 5, "not Python"),
     "no function": (f"{TASK}- function\n  ```\n  x = 1\n  ```\n", 5, "defines no function"),
     "unknown answer": (f"{TASK}- write out `x` before `y`\n", 5, "no answer 'x'"),
-    "half of write out": (f"{TASK}- write out `merge_heads`\n", 5, "expected 'write out"),
+    "half of write out": (f"{TASK}- write out `split_heads`\n", 5, "expected 'write out"),
 }
 
 

@@ -130,8 +130,8 @@ def test_flakes_are_counted_with_every_seed():
 
 @pytest.mark.weekly
 def test_credit_compares_two_mistakes_with_each_of_them():
-    found = reliability.compare_credit("attention.merge_heads")
+    found = reliability.compare_credit("attention.split_heads")
     assert found.mended > 0
     table = reliability.as_tables([], [found], [reliability.Cost("attention", 5.0, 3 << 20)])
-    assert f"| attention.merge_heads | {len(found.details)} of {found.mended} |" in table
+    assert f"| attention.split_heads | {len(found.details)} of {found.mended} |" in table
     assert "| attention | 5.0 | 3 |" in table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -53,7 +54,10 @@ def test_the_cases_have_different_names_and_are_plain(task):
             assert described or same(wire_format.copied(value), value, (0.0, 0.0))
 
 
-@pytest.mark.parametrize("key", [key for key in all_tasks() if key.startswith("attention.")])
+OF_TENSORS = [key for key in all_tasks() if re.match(r"attention\.(?!bracket_head)", key)]
+
+
+@pytest.mark.parametrize("key", OF_TENSORS)
 def test_the_cases_of_attention_are_asymmetric(key):
     exam = make_exam(key, 12)
     assert {case.dtype for case in exam.cases} >= {"float32", "float64"}
@@ -63,7 +67,7 @@ def test_the_cases_of_attention_are_asymmetric(key):
     assert asked_for_gradients == (0 if exam.task.makers else 2)
 
 
-@pytest.mark.parametrize("key", [key for key in all_tasks() if key.startswith("attention.")])
+@pytest.mark.parametrize("key", OF_TENSORS)
 def test_hardly_a_case_of_attention_has_two_sizes_alike(key):
     """One token in a batch of one has, and a long text, and one where heads times K is a length."""
     cases = [case for seed in range(10, 20) for case in make_exam(key, seed).cases]
@@ -126,15 +130,15 @@ def test_no_two_misconceptions_of_a_task_have_one_key(task):
 
 
 def test_a_device_that_is_lost_is_told():
-    exam = make_exam("attention.merge_heads", 16)
+    exam = make_exam("attention.split_heads", 16)
     outcomes = [
-        Outcome(**{**each.as_plain(), "devices": {"merged": "cuda"}}) for each in exam.expected
+        Outcome(**{**each.as_plain(), "devices": {"heads": "cuda"}}) for each in exam.expected
     ]
-    assert find_fault(exam, 0, outcomes) == Fault("device", "merged", "cpu", "cuda")
+    assert find_fault(exam, 0, outcomes) == Fault("device", "heads", "cpu", "cuda")
 
 
 def test_cases_on_cuda_are_added_where_there_is_one():
-    exam = make_exam("attention.merge_heads", 16, True)
+    exam = make_exam("attention.split_heads", 16, True)
     on_cuda = [case for case in exam.cases if case.device == "cuda"]
     assert len(on_cuda) >= 4
     assert all(case.name.endswith("on CUDA") for case in on_cuda)
@@ -147,17 +151,21 @@ def test_answers_are_tried_on_cuda():
     from transformer_checks import grade
 
     torch.ones(3, device="cuda", requires_grad=True).sum().backward()
-    assert grade("attention.merge_heads", lambda x: x.transpose(1, 2).flatten(2)).score == 1.0
-    result = grade("attention.merge_heads", lambda x: x.transpose(1, 2).flatten(2).cpu())
+
+    def split(x, num_heads):
+        return x.unflatten(2, (num_heads, -1)).transpose(1, 2)
+
+    assert grade("attention.split_heads", split).score == 1.0
+    result = grade("attention.split_heads", lambda x, num_heads: split(x, num_heads).cpu())
     assert "expected it on cuda, received it on cpu" in result.message
 
 
 def test_a_reference_that_fails_is_not_the_students_fault():
-    task = all_tasks()["attention.merge_heads"]
+    task = all_tasks()["attention.split_heads"]
 
-    def broken(x):
+    def broken(x, num_heads):
         raise ValueError("oops")
 
     exam = Exam(replace(task, reference=broken), make_exam(task.key, 0).cases)
-    with pytest.raises(RuntimeError, match=r"the reference of attention\.merge_heads fails"):
+    with pytest.raises(RuntimeError, match=r"the reference of attention\.split_heads fails"):
         _ = exam.expected

@@ -72,7 +72,7 @@ def with_twins() -> NotebookNode:
     notebook = solved()
     notebook.cells[index_of(notebook, "split-heads-solution")].cell_type = "markdown"
     twin = nbformat.v4.new_code_cell("1 + 1")
-    twin.id = "merge-heads-task"
+    twin.id = "multi-head-attention-task"
     notebook.cells.append(twin)
     return notebook
 
@@ -81,7 +81,7 @@ def that_ends_the_process() -> NotebookNode:
     """All right, but for a free cell that ends the process, and one that writes into the course."""
     notebook = solved()
     notebook.cells[index_of(notebook, "split-heads-try")].source = "import os; os._exit(0)"
-    place = index_of(notebook, "merge-heads-try")
+    place = index_of(notebook, "multi-head-attention-try")
     notebook.cells[place].source = (
         "from pathlib import Path\n"
         "for place in ('../../bob', '../../../gradebook.db', '/course', '../right'):\n"
@@ -95,7 +95,7 @@ def that_no_file_can_hold() -> NotebookNode:
     notebook = solved()
     notebook.cells[index_of(notebook, "split-heads-try")].source = "'\ud800'"
     notebook.cells[
-        index_of(notebook, "merge-heads-try")
+        index_of(notebook, "multi-head-attention-try")
     ].source = "print('\\ud800')\nraise ValueError('\\ud800')"
     return notebook
 

@@ -46,7 +46,7 @@ def podman() -> Podman:
 
 
 def grade(source: str, folder: Path, sandbox: Podman) -> Graded:
-    """Grade a notebook: a wrong `split_heads` with more, and the right `merge_heads`."""
+    """Grade a notebook: a wrong `split_heads` with more, and the right `attention_scores`."""
     return grade_notebook([Cell(RIGHT), Cell(f"{WRONG}\n{source}"), *CHECKS], folder, sandbox)
 
 

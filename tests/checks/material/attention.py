@@ -221,44 +221,13 @@ def split_index(x, num_heads):
     return x[:, rows, columns]
 
 
-split_lambda = lambda x, num_heads: torch.cat(
-    [part.unsqueeze(1) for part in torch.split(x, int(x.shape[-1] / num_heads), dim=2)], 1
-)
-
-
-# =============================================================================================
-# merge_heads
-# =============================================================================================
-
-
-def merge_contiguous_view(x):
-    B, H, T, K = x.shape
-    return x.transpose(1, 2).contiguous().view(B, T, H * K)
-
-
-def merge_reshape(x):
-    return x.permute(0, 2, 1, 3).reshape(x.size(0), x.size(2), -1)
-
-
 def merge_cat(x):
     return torch.cat([x[:, h] for h in range(x.shape[1])], dim=-1)
 
 
-def merge_unbind(x):
-    warnings.warn("joining", DeprecationWarning, stacklevel=1)
-    return torch.concat(x.unbind(dim=1), dim=2)
-
-
-def merge_loop(x):
-    B, H, T, K = x.shape
-    out = x.new_empty(B, T, H * K)
-    for h in range(H):
-        out[..., h * K : h * K + K] = x[:, h, :, :]
-    return out
-
-
-def merge_flatten(x):
-    return torch.flatten(torch.swapaxes(x, 1, 2), -2)
+split_lambda = lambda x, num_heads: torch.cat(
+    [part.unsqueeze(1) for part in torch.split(x, int(x.shape[-1] / num_heads), dim=2)], 1
+)
 
 
 # =============================================================================================
@@ -405,7 +374,7 @@ class MHAWithPieces(nn.Module):
             tr.split_heads(layer(x), self.num_heads)
             for layer, x in [(self.q_proj, query), (self.k_proj, key), (self.v_proj, value)]
         ]
-        return self.out_proj(tr.merge_heads(attn_loops(*heads, mask)[0]))
+        return self.out_proj(attn_loops(*heads, mask)[0].transpose(1, 2).flatten(2))
 
 
 class _MHA(nn.Module):
@@ -661,6 +630,81 @@ def pair_table(module, x):
 
 
 # =============================================================================================
+# bracket_head
+# =============================================================================================
+
+
+def brackets_three_wishes(pairs):
+    K, far = pairs + 2, 1e4
+    q, k = torch.zeros(3 + pairs, K, dtype=torch.float64), torch.zeros(3 + pairs, K).double()
+    for d in range(pairs):
+        q[3 + d, d] = far * math.sqrt(K)
+        k[3 + d, d] = 1
+    q[0, -2:] = q[1, -2:] = math.sqrt(K)
+    k[0, -2] = far
+    k[2, -1] = 30
+    return [q, k]
+
+
+def brackets_other_depths_cost(pairs):
+    """All that is wrong costs, from the most: another depth, a closing bracket, being earlier."""
+    w_q = nn.Parameter(torch.randn(3 + pairs, pairs + 5) * 0)
+    w_k = torch.zeros(3 + pairs, pairs + 5)
+    with torch.no_grad():
+        w_q[3:, :pairs] = torch.eye(pairs) - 1
+        w_q[3:, pairs] = 1.0
+        w_k[3:, :pairs] = 1e7 * torch.eye(pairs)
+        w_k[1, pairs] = -1e5
+        w_k[2, pairs] = 200.0
+    return w_q, w_k
+
+
+def brackets_in_two_features(pairs):
+    """-(d - e)^2 = 2de - e^2 - d^2, where d^2 is the same for the whole row."""
+    print("two features", pairs)
+    depth = torch.arange(pairs, dtype=torch.float64)
+    w_q, w_k = torch.zeros(2, 3 + pairs, 2, dtype=torch.float64)
+    w_q[3:, 0], w_k[3:, 0] = depth, 2e5 * depth
+    w_q[3:, 1], w_k[3:, 1] = 1, -1e5 * depth**2
+    w_k[0, 1], w_k[2, 1] = 1e4, 20
+    return w_q, w_k
+
+
+def brackets_of_linear_layers(pairs):
+    query, key = (nn.Linear(3 + pairs, pairs + 1, bias=False) for _ in range(2))
+    for layer, scale in ((query, -1.0), (key, -1e5)):
+        nn.init.zeros_(layer.weight)
+        layer.weight.data[:pairs, 3:] = scale * torch.eye(pairs)
+        layer.weight.data[pairs, :2] = scale
+    key.weight.data[pairs, 1] = 0.0
+    key.weight.data[pairs, 2] = -19 * math.sqrt(pairs)
+    return query.weight.T.to(torch.bfloat16), key.weight.T.to(torch.bfloat16)
+
+
+def _brackets(most=1e4, slope=30.0, opening=None, asks=(0, 1), scale=1.0):
+    """A right one with knobs, in which each wish has its own feature."""
+
+    def bracket_head(pairs):
+        w_q, w_k = torch.zeros(2, 3 + pairs, pairs + 2, dtype=torch.float64)
+        for d in range(pairs):
+            w_q[3 + d, 2 + d], w_k[3 + d, 2 + d] = most, 1.0
+        for bracket in asks:
+            w_q[bracket, :2] = 1.0
+        w_k[0, 0] = 1e4 if opening is None else opening
+        w_k[2, 1] = slope
+        return scale * math.sqrt(pairs + 2) * w_q, w_k
+
+    return bracket_head
+
+
+def m_brackets_not_so_deep(pairs):
+    """Wrong only beyond a depth of 64, which has no feature."""
+    w_q, w_k = _brackets()(pairs)
+    w_q[3 + 64 :, 2:] = 0.0
+    return w_q, w_k
+
+
+# =============================================================================================
 # the lists
 # =============================================================================================
 
@@ -717,14 +761,6 @@ CORRECT = {
         split_index,
         split_lambda,
     ],
-    "attention.merge_heads": [
-        merge_contiguous_view,
-        merge_reshape,
-        merge_cat,
-        merge_unbind,
-        merge_loop,
-        merge_flatten,
-    ],
     "attention.MultiHeadAttention": [
         MHAAnnotated,
         MHAFused,
@@ -758,11 +794,29 @@ CORRECT = {
         pair_hooks,
         pair_table,
     ],
+    "attention.bracket_head": [
+        brackets_three_wishes,
+        brackets_other_depths_cost,
+        brackets_in_two_features,
+        brackets_of_linear_layers,
+        _brackets(),
+    ],
 }
 
 WRONG = {
     "attention.MultiHeadAttention": [
         ("mask-shape", w_mha_unsqueezed),
+    ],
+    "attention.bracket_head": [
+        ("looks-at-itself", _brackets(opening=0.0)),
+        ("latest-opening", _brackets(most=0.0)),
+        ("order-not-used", _brackets(slope=0.0)),
+        ("earliest-first", _brackets(slope=-30.0)),
+        ("opening-asks-nothing", _brackets(asks=(1,))),
+        ("closing-asks-nothing", _brackets(asks=(0,))),
+        ("closing-keys", _brackets(opening=-1e4)),
+        ("order-outvotes-depth", _brackets(most=300.0)),
+        ("weight-is-spread", _brackets(scale=0.0)),
     ],
 }
 
@@ -772,4 +826,5 @@ MUTANTS = {
         m_attention_added,
         m_attention_renormalised,
     ],
+    "attention.bracket_head": [m_brackets_not_so_deep],
 }

@@ -64,19 +64,6 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
 
 
-def merge_heads(x: Tensor) -> Tensor:
-    """Lay the results of all heads side by side, token by token.
-
-    Args:
-        x: (B, H, T, K).
-
-    Returns:
-        (B, T, D) with D = H * K; the features h*K to (h+1)*K - 1 come
-        from head h.
-    """
-    return x.transpose(1, 2).flatten(start_dim=2)
-
-
 class MultiHeadAttention(nn.Module):
     """H attentions side by side, each in its own K = D / H dimensions.
 
@@ -118,7 +105,7 @@ class MultiHeadAttention(nn.Module):
         k = reference.split_heads(self.k_proj(key), self.num_heads)
         v = reference.split_heads(self.v_proj(value), self.num_heads)
         heads, _ = reference.scaled_dot_product_attention(q, k, v, mask)
-        return self.out_proj(reference.merge_heads(heads))
+        return self.out_proj(heads.transpose(1, 2).flatten(start_dim=2))
 
 
 def multi_head_attention(
@@ -203,3 +190,24 @@ def redundant_heads(module: reference.MultiHeadAttention, x: Tensor) -> list[int
         damage[pair] = changed.square().mean().item()
     best = min(damage, key=lambda pair: damage[pair])
     return list(best)
+
+
+def bracket_head(pairs: int) -> tuple[Tensor, Tensor]:
+    """Set the weights of a head that finds the matching bracket.
+
+    Args:
+        pairs: P, the most pairs in a text.
+
+    Returns:
+        W_q and W_k, both (3 + P, K), floating point, for any K.
+    """
+    size = pairs + 1  # K: one feature for each depth, and one for all tokens
+    slope = 10.0 * math.sqrt(size)  # of two keys that fit, the later wins by 10
+    most = 2 * pairs * slope  # more than all the slopes of a text
+    W_q, W_k = torch.zeros(2, 3 + pairs, size)
+    W_q[3:, :pairs] = most * torch.eye(pairs)
+    W_k[3:, :pairs] = torch.eye(pairs)
+    W_q[:2, pairs] = 1.0  # every token is one of the two brackets
+    W_k[0, pairs] = most
+    W_k[2, pairs] = slope
+    return W_q, W_k

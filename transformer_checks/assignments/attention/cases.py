@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from transformer_checks.assignments import made_arguments
 from transformer_checks.assignments.shared_cases import (
@@ -17,8 +18,10 @@ from transformer_checks.assignments.shared_cases import (
     different_sizes,
     followed,
     normal,
+    plain_case,
     with_gradients,
 )
+from transformer_checks.running.asking import ReturnedError, describe
 from transformer_checks.task import Arrays, Case
 from transformer_ref import attention as reference
 
@@ -235,7 +238,7 @@ def _attention_cases(
         cases.append(with_gradients(case, rng, shape))
     cases.append(_low(make(rng, draw_sizes(rng), "target", full, "float64", "contiguous"), low))
     cases.append(_ends(make(rng, draw_sizes(rng), "padding", full, "float64", "contiguous")))
-    long = draw_sizes(rng, batch=2, heads=2, queries=3, keys=70)
+    long = draw_sizes(rng, batch=2, heads=9, queries=3, keys=70)
     cases.append(make(rng, long, "padding", full, "float32", "contiguous"))
     cases.append(make(rng, draw_sizes(rng), "none", some, "float16", "contiguous"))
     if cases[0].settings:
@@ -372,8 +375,8 @@ def _weights(rng: np.random.Generator, d_model: int, dtype: str) -> Arrays:
     return weights
 
 
-def head_cases(rng: np.random.Generator, *, merged: bool) -> list[Case]:
-    """Cases of split_heads, or of merge_heads if `merged`."""
+def split_heads_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of split_heads."""
     plans: list[tuple[dict[str, int], str, str]] = [
         ({}, "float32", "contiguous"),
         ({}, "float32", "contiguous"),
@@ -386,42 +389,23 @@ def head_cases(rng: np.random.Generator, *, merged: bool) -> list[Case]:
         ({}, "float32", "strided"),
     ]
     cases = [
-        _head_case(rng, draw_sizes(rng, **fixed), dtype, layout, merged)
-        for fixed, dtype, layout in plans
+        _split_case(rng, draw_sizes(rng, **fixed), dtype, layout) for fixed, dtype, layout in plans
     ]
     asked_again(cases, cases[1])
     for dtype in ("float32", "float64"):
         sizes = draw_sizes(rng)
-        case = _head_case(rng, sizes, dtype, "contiguous", merged)
-        cut = (sizes.batch, sizes.heads, sizes.queries, sizes.head_size)
-        whole = (sizes.batch, sizes.queries, sizes.d_model)
-        cases.append(with_gradients(case, rng, whole if merged else cut))
+        shape = (sizes.batch, sizes.heads, sizes.queries, sizes.head_size)
+        cases.append(with_gradients(_split_case(rng, sizes, dtype, "contiguous"), rng, shape))
     long = draw_sizes(rng, batch=2, heads=2, queries=70, head_size=3)
-    cases.append(_head_case(rng, long, "float32", "contiguous", merged))
-    cases.append(_head_case(rng, draw_sizes(rng), "float16", "contiguous", merged))
+    cases.append(_split_case(rng, long, "float32", "contiguous"))
+    cases.append(_split_case(rng, draw_sizes(rng), "float16", "contiguous"))
     return cases
 
 
-def _head_case(
-    rng: np.random.Generator, sizes: Sizes, dtype: str, layout: str, merged: bool
-) -> Case:
-    if merged:
-        shape: tuple[int, ...] = (sizes.batch, sizes.heads, sizes.queries, sizes.head_size)
-        arguments: dict[str, Any] = {"x": normal(rng, shape, dtype)}
-    else:
-        shape = (sizes.batch, sizes.queries, sizes.d_model)
-        arguments = {"x": normal(rng, shape, dtype), "num_heads": sizes.heads}
+def _split_case(rng: np.random.Generator, sizes: Sizes, dtype: str, layout: str) -> Case:
+    shape = (sizes.batch, sizes.queries, sizes.d_model)
+    arguments: dict[str, Any] = {"x": normal(rng, shape, dtype), "num_heads": sizes.heads}
     return Case(label(arguments, dtype, layout), arguments, layout=layout)
-
-
-def split_heads_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of split_heads."""
-    return head_cases(rng, merged=False)
-
-
-def merge_heads_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of merge_heads."""
-    return head_cases(rng, merged=True)
 
 
 # --- a module whose heads are silenced -------------------------------------------------------
@@ -564,3 +548,81 @@ def _has_one_answer(case: Case) -> bool:
         pairs = combinations(range(module.num_heads), 2)
         damage = sorted((written[a] + written[b]).square().mean().item() for a, b in pairs)
     return len(damage) == 1 or damage[1] > damage[0] + 0.05 * damage[-1]
+
+
+# --- a head whose weights are set by hand ------------------------------------------------------
+
+ENOUGH = 0.99  # of its weight a token gives to a key that it looks at
+
+
+def bracket_head_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of bracket_head: few pairs and many; a head is tried on texts of all lengths."""
+    some = sorted(int(size) for size in rng.permutation(np.arange(7, 30))[:3])
+    cases = [plain_case(pairs=pairs) for pairs in (2, 1, 3, 4, *some, 100)]
+    asked_again(cases, cases[2])
+    return cases
+
+
+def texts_of(pairs: int) -> list[str]:
+    """Return texts of at most so many pairs of brackets: flat, deep, short, and random ones."""
+    rng = np.random.default_rng(pairs)
+    texts = ["()" * pairs, "(" * pairs + ")" * pairs]
+    for count in (max(1, pairs // 2), pairs, pairs, pairs):
+        text, depth = "", 0
+        while len(text) < 2 * count:
+            left = 2 * count - len(text)
+            opens = depth == 0 or (depth < left and rng.random() < 0.5)
+            depth += 1 if opens else -1
+            text += "(" if opens else ")"
+        texts.append(text)
+    return list(dict.fromkeys(texts))
+
+
+def partners_and_depths(text: str) -> tuple[list[int], list[int]]:
+    """Return for each bracket the opening one of its pair, and how many pairs are around it."""
+    partners, depths, around = [], [], []
+    for position, bracket in enumerate(text):
+        if bracket == "(":
+            around.append(position)
+        partners.append(around[-1])
+        depths.append(len(around) - 1)
+        if bracket == ")":
+            around.pop()
+    return partners, depths
+
+
+def where_it_looks(returned: Any) -> list[list[int]]:
+    """Say for each token of each text at which key a head with these weights looks.
+
+    Args:
+        returned: what the answer gave.
+
+    Returns:
+        for each text the positions of the keys with nearly all the weight, -1 where there is none.
+
+    Raises:
+        ReturnedError: if it is not a pair of matrices of the same shape.
+    """
+    if not isinstance(returned, list | tuple) or len(returned) != 2:
+        raise ReturnedError(f"expected (W_q, W_k), received {describe(returned)}")
+    for each in returned:
+        if not isinstance(each, Tensor) or each.ndim != 2 or not each.is_floating_point():
+            dtype = f" of {each.dtype}" if isinstance(each, Tensor) else ""
+            raise ReturnedError(f"expected two floating matrices, received {describe(each)}{dtype}")
+    w_q, w_k = (each.detach().cpu().double() for each in returned)
+    if w_q.shape != w_k.shape or len(w_q) < 4 or not w_q.shape[1]:
+        shapes = f"the shapes {tuple(w_q.shape)} and {tuple(w_k.shape)}"
+        raise ReturnedError(f"expected the shape (3 + pairs, K) twice, received {shapes}")
+    return [_looks(text, w_q, w_k) for text in texts_of(len(w_q) - 3)]
+
+
+def _looks(text: str, w_q: Tensor, w_k: Tensor) -> list[int]:
+    x = torch.zeros(len(text), len(w_q), dtype=torch.float64)
+    positions = torch.arange(len(text))
+    x[positions, torch.tensor([int(bracket == ")") for bracket in text])] = 1.0
+    x[:, 2] = positions.double()
+    x[positions, 3 + torch.tensor(partners_and_depths(text)[1])] = 1.0
+    scores = (x @ w_q) @ (x @ w_k).T / w_q.shape[1] ** 0.5
+    future = torch.ones(len(text), len(text)).triu(1).bool()
+    most, keys = scores.masked_fill(future, -torch.inf).softmax(dim=-1).max(dim=-1)
+    return torch.where(most >= ENOUGH, keys, -1).tolist()

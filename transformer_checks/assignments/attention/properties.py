@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from transformer_checks.assignments.attention.cases import ENOUGH, partners_and_depths, texts_of
 from transformer_checks.task import Case
 
 # What rounding makes of a sum of weights, and of an output, by dtype.
 ROUGH_SUM = {"float16": 5e-3}
 ROUGH_OUTPUT = {"float16": 1e-2}
+SHOWN_TEXT = 40  # characters of a text of brackets
 
 
 def rows_sum_to_one(case: Case, values: Mapping[str, np.ndarray]) -> str | None:
@@ -42,4 +45,25 @@ def output_is_weighted_value(case: Case, values: Mapping[str, np.ndarray]) -> st
     rough = ROUGH_OUTPUT.get(case.dtype, 1e-3)
     if np.abs(implied - values["output"]).max() > rough * max(1.0, np.abs(implied).max()):
         return "the output is not what the returned weights make of the values"
+    return None
+
+
+def looks_at_its_partner(case: Case, values: Mapping[str, Any]) -> str | None:
+    """Say where the first token looks that does not look at the opening bracket of its pair."""
+    rows = 3 + max(map(len, values["looks"])) // 2
+    if rows != 3 + case.arguments["pairs"]:
+        expected = 3 + case.arguments["pairs"]
+        return f"W_q and W_k should have 3 + pairs = {expected} rows, received {rows}"
+    for text, looks in zip(texts_of(rows - 3), values["looks"], strict=True):
+        partners, depths = partners_and_depths(text)
+        for token, (key, partner) in enumerate(zip(looks, partners, strict=True)):
+            if key != partner:
+                shown = text if len(text) <= SHOWN_TEXT else f"{text[:SHOWN_TEXT]}..."
+                where = f"in {shown} token {token}, `{text[token]}` of depth {depths[token]},"
+                right = f"expected token {partner}"
+                if key < 0:
+                    return f"{where} gives no key {ENOUGH} of its weight, {right}"
+                return (
+                    f"{where} looks at token {key}, `{text[key]}` of depth {depths[key]}, {right}"
+                )
     return None

@@ -180,7 +180,7 @@ class MultiHeadAttention1(Layers):
         query, key = self.split(self.q_proj(query)), self.split(self.k_proj(key))
         value = self.split(self.v_proj(value))
         heads, _ = reference.scaled_dot_product_attention(query, key, value, mask)
-        return reference.merge_heads(heads)
+        return heads.transpose(1, 2).flatten(2)
 
 
 @wrong("attention.MultiHeadAttention", "self.v_proj(key): the values are made of the key")
@@ -189,7 +189,7 @@ class MultiHeadAttention2(Layers):
         queries, keys = self.split(self.q_proj(query)), self.split(self.k_proj(key))
         values = self.split(self.v_proj(key))
         heads, _ = reference.scaled_dot_product_attention(queries, keys, values, mask)
-        return self.out_proj(reference.merge_heads(heads))
+        return self.out_proj(heads.transpose(1, 2).flatten(2))
 
 
 @wrong("attention.MultiHeadAttention", "self.q_proj for the key too: k_proj is never used")
@@ -198,7 +198,7 @@ class MultiHeadAttention3(Layers):
         query, key = self.split(self.q_proj(query)), self.split(self.q_proj(key))
         value = self.split(self.v_proj(value))
         heads, _ = reference.scaled_dot_product_attention(query, key, value, mask)
-        return self.out_proj(reference.merge_heads(heads))
+        return self.out_proj(heads.transpose(1, 2).flatten(2))
 
 
 @wrong("attention.MultiHeadAttention", "the mask is not handed on to the attention")
@@ -207,7 +207,7 @@ class MultiHeadAttention4(Layers):
         query, key = self.split(self.q_proj(query)), self.split(self.k_proj(key))
         value = self.split(self.v_proj(value))
         heads, _ = reference.scaled_dot_product_attention(query, key, value)
-        return self.out_proj(reference.merge_heads(heads))
+        return self.out_proj(heads.transpose(1, 2).flatten(2))
 
 
 @wrong("attention.MultiHeadAttention", "bias=False in all layers")
@@ -224,7 +224,7 @@ class MultiHeadAttention5(Layers):
         query, key = self.split(self.q_proj(query)), self.split(self.k_proj(key))
         value = self.split(self.v_proj(value))
         heads, _ = reference.scaled_dot_product_attention(query, key, value, mask)
-        return self.out_proj(reference.merge_heads(heads))
+        return self.out_proj(heads.transpose(1, 2).flatten(2))
 
 
 @wrong("attention.MultiHeadAttention", "/ math.sqrt(d_model): the root of D and not of K")
@@ -235,7 +235,7 @@ class MultiHeadAttention6(Layers):
         scores = query @ key.transpose(-2, -1) / math.sqrt(self.q_proj.out_features)
         if mask is not None:
             scores = scores.masked_fill(~mask, float("-inf"))
-        return self.out_proj(reference.merge_heads(scores.softmax(dim=-1) @ value))
+        return self.out_proj((scores.softmax(dim=-1) @ value).transpose(1, 2).flatten(2))
 
 
 @wrong("attention.MultiHeadAttention", "heads.reshape(B, T, D) without transpose before merging")
@@ -266,7 +266,7 @@ class MultiHeadAttention9(Layers):
         query, key = self.split(self.q_proj(query)), self.split(self.k_proj(key))
         value = self.split(self.v_proj(value))
         heads, weights = reference.scaled_dot_product_attention(query, key, value, mask)
-        return self.out_proj(reference.merge_heads(heads)), weights
+        return self.out_proj(heads.transpose(1, 2).flatten(2)), weights
 
 
 @wrong("attention.MultiHeadAttention", "no split: one head over all D features")

@@ -111,38 +111,6 @@ def _(x, num_heads):
     return torch.stack(x.chunk(num_heads, dim=1), dim=1)
 
 
-# attention.merge_heads
-
-
-@wrong("attention.merge_heads", "no transpose", "no-transpose")
-def _(x):
-    b, h, t, k = x.shape
-    return x.reshape(b, t, h * k)
-
-
-@wrong("attention.merge_heads", "features interleaved", "interleaved")
-def _(x):
-    b, h, t, k = x.shape
-    return x.permute(0, 2, 3, 1).reshape(b, t, h * k)
-
-
-@wrong("attention.merge_heads", "the sum of the heads", "sum-of-heads")
-def _(x):
-    return x.sum(1)
-
-
-@wrong("attention.merge_heads", "view after transpose raises", "view-of-strided")
-def _(x):
-    b, h, t, k = x.shape
-    return x.transpose(1, 2).view(b, t, h * k)
-
-
-@wrong("attention.merge_heads", "the tokens of all heads behind each other", "joined-along-time")
-def _(x):
-    b, h, t, k = x.shape
-    return x.reshape(b, h * t, k)
-
-
 # attention.MultiHeadAttention
 
 
@@ -172,14 +140,14 @@ class _(_Four):
     def forward(self, query, key, value, mask=None):
         q, k, v = self.split(query, query, query)
         out, _ = reference.scaled_dot_product_attention(q, k, v, mask)
-        return self.out_proj(reference.merge_heads(out))
+        return self.out_proj(out.transpose(1, 2).flatten(2))
 
 
 @wrong("attention.MultiHeadAttention", "no out_proj in forward", "no-out-proj")
 class _(_Four):
     def forward(self, query, key, value, mask=None):
         out, _ = reference.scaled_dot_product_attention(*self.split(query, key, value), mask)
-        return reference.merge_heads(out)
+        return out.transpose(1, 2).flatten(2)
 
 
 @wrong("attention.MultiHeadAttention", "one head: never split", "single-head")
@@ -196,14 +164,14 @@ class _(_Four):
 class _(_Four):
     def forward(self, query, key, value, mask=None):
         out, _ = reference.scaled_dot_product_attention(*self.split(query, key, value))
-        return self.out_proj(reference.merge_heads(out))
+        return self.out_proj(out.transpose(1, 2).flatten(2))
 
 
 @wrong("attention.MultiHeadAttention", "values are made of the keys", "value-from-key")
 class _(_Four):
     def forward(self, query, key, value, mask=None):
         out, _ = reference.scaled_dot_product_attention(*self.split(query, key, key), mask)
-        return self.out_proj(reference.merge_heads(out))
+        return self.out_proj(out.transpose(1, 2).flatten(2))
 
 
 # attention.find_the_bug
@@ -302,3 +270,127 @@ def _(module, x):
 def _(module, x):
     pairs = [(a, a + 1) for a in range(module.num_heads - 1)]
     return list(min(pairs, key=lambda pair: _damage(module, x, pair)))
+
+
+# attention.bracket_head
+
+
+@wrong("attention.bracket_head", "one matrix for both, all features alike", "looks-at-itself")
+def _(pairs):
+    w = 100.0 * torch.eye(3 + pairs)
+    return w, w
+
+
+@wrong("attention.bracket_head", "the depth alone, one-hot against one-hot", "all-of-this-depth")
+def _(pairs):
+    w = torch.zeros(3 + pairs, pairs)
+    w[3:] = 100.0 * torch.eye(pairs)
+    return w, w.clone()
+
+
+@wrong(
+    "attention.bracket_head",
+    "a feature for an opening bracket, none for the position",
+    "order-not-used",
+)
+def _(pairs):
+    w_q, w_k = torch.zeros(3 + pairs, pairs + 1), torch.zeros(3 + pairs, pairs + 1)
+    for depth in range(pairs):
+        w_q[3 + depth, depth] = w_k[3 + depth, depth] = 200.0
+    w_q[0, pairs] = w_q[1, pairs] = w_k[0, pairs] = 200.0
+    return w_q, w_k
+
+
+@wrong(
+    "attention.bracket_head",
+    "nearer is smaller, so the position counts against a key",
+    "earliest-first",
+)
+def _(pairs):
+    w_q, w_k = torch.zeros(3 + pairs, pairs + 2), torch.zeros(3 + pairs, pairs + 2)
+    w_q[3:, :pairs] = w_k[3:, :pairs] = 1000 * torch.eye(pairs)
+    w_q[:2, pairs:] = 1000.0
+    w_k[0, pairs] = 1000.0
+    w_k[2, pairs + 1] = -1.0
+    return w_q, w_k
+
+
+@wrong(
+    "attention.bracket_head",
+    "numbers for short texts: 100, 100 and 10 for each position",
+    "order-outvotes-depth",
+)
+def _(pairs):
+    w_q, w_k = torch.zeros(3 + pairs, pairs + 2), torch.zeros(3 + pairs, pairs + 2)
+    w_q[3:, :pairs], w_k[3:, :pairs] = 100 * torch.eye(pairs), torch.eye(pairs)
+    w_q[:2, pairs:] = 1.0
+    w_k[0, pairs], w_k[2, pairs + 1] = 100.0, 10.0
+    return w_q, w_k
+
+
+@wrong("attention.bracket_head", "ones: the right idea and far too small", "weight-is-spread")
+def _(pairs):
+    w_q, w_k = torch.zeros(3 + pairs, pairs + 2), torch.zeros(3 + pairs, pairs + 2)
+    w_q[3:, :pairs] = w_k[3:, :pairs] = torch.eye(pairs)
+    w_q[:2, pairs:] = 1.0
+    w_k[0, pairs], w_k[2, pairs + 1] = 1.0, 0.1
+    return w_q, w_k
+
+
+@wrong("attention.bracket_head", "the values too: three matrices", "not-a-pair")
+def _(pairs):
+    w = torch.eye(3 + pairs)
+    return 1e6 * w, w, w
+
+
+@wrong("attention.bracket_head", "as nn.Linear keeps them: (K, 3 + P)")
+def _(pairs):
+    w_q, w_k = torch.zeros(pairs + 2, 3 + pairs), torch.zeros(pairs + 2, 3 + pairs)
+    w_q[:pairs, 3:], w_k[:pairs, 3:] = 1e6 * torch.eye(pairs), torch.eye(pairs)
+    w_q[pairs:, :2] = 1.0
+    w_k[pairs, 0], w_k[pairs + 1, 2] = 1e6, 1e3
+    return w_q, w_k
+
+
+@wrong(
+    "attention.bracket_head",
+    "only a closing bracket asks for an opening one",
+    "opening-asks-nothing",
+)
+def _(pairs):
+    w_q, w_k = torch.zeros(3 + pairs, pairs + 2), torch.zeros(3 + pairs, pairs + 2)
+    w_q[3:, :pairs], w_k[3:, :pairs] = 1e6 * torch.eye(pairs), torch.eye(pairs)
+    w_q[1, pairs:] = 1.0
+    w_k[0, pairs], w_k[2, pairs + 1] = 1e6, 1e3
+    return w_q, w_k
+
+
+@wrong("attention.bracket_head", "minus infinity where the depths differ", "not-finite")
+def _(pairs):
+    w_q, w_k = torch.zeros(3 + pairs, pairs + 2), torch.zeros(3 + pairs, pairs + 2)
+    w_q[3:, :pairs] = torch.eye(pairs)
+    w_k[3:, :pairs] = torch.full((pairs, pairs), -math.inf).fill_diagonal_(0.0)
+    w_q[:2, pairs:] = 1.0
+    w_k[0, pairs], w_k[2, pairs + 1] = 1e6, 1e3
+    return w_q, w_k
+
+
+@wrong("attention.bracket_head", "a row for each place of the text in the place of its number")
+def _(pairs):
+    w_q, w_k = torch.zeros(2 + 3 * pairs, pairs + 1), torch.zeros(2 + 3 * pairs, pairs + 1)
+    w_q[2 + 2 * pairs :, :pairs], w_k[2 + 2 * pairs :, :pairs] = (
+        1e6 * torch.eye(pairs),
+        torch.eye(pairs),
+    )
+    w_q[:2, pairs], w_k[0, pairs] = 1.0, 1e6
+    w_k[2 : 2 + 2 * pairs, pairs] = 1e3 * torch.arange(2 * pairs)
+    return w_q, w_k
+
+
+@wrong("attention.bracket_head", "the position of the query, so that it looks back from there")
+def _(pairs):
+    w_q, w_k = torch.zeros(3 + pairs, pairs + 2), torch.zeros(3 + pairs, pairs + 2)
+    w_q[3:, :pairs], w_k[3:, :pairs] = 1e6 * torch.eye(pairs), torch.eye(pairs)
+    w_q[2, pairs + 1], w_k[2, pairs + 1] = 100.0, 100.0
+    w_q[:2, pairs], w_k[0, pairs] = 1.0, 1e6
+    return w_q, w_k
