@@ -337,7 +337,6 @@ SECRETS = {
     "positions.find_the_bug": ("10000",),
     "sequences.find_the_bug": ("flip",),
     "training.find_the_bug": ("ignore_index",),
-    "training.find_the_silent_bug": ("padding",),
 }
 
 

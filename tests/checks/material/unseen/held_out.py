@@ -169,45 +169,6 @@ def _(next_logits, bos_id, eos_id, max_len):
     return ids + [eos_id] * (max_len - len(ids))
 
 
-# training.noam_learning_rate
-
-
-@wrong(
-    "training.noam_learning_rate", "the exponents of the branches are swapped", "powers-exchanged"
-)
-def _(step, d_model, warmup):
-    return d_model**-0.5 * min(step**-1.5, step * warmup**-0.5)
-
-
-@wrong("training.noam_learning_rate", "linear fall: step to the -1", "falls-with-the-step")
-def _(step, d_model, warmup):
-    return d_model**-0.5 * min(step**-1, step * warmup**-1.5)
-
-
-@wrong("training.noam_learning_rate", "rises to the square root, falls never", "never-falls")
-def _(step, d_model, warmup):
-    return d_model**-0.5 * min(step**0.5, step * warmup**-1.5)
-
-
-@wrong(
-    "training.noam_learning_rate",
-    "divided by warmup: the peak is D to the -0.5",
-    "warmup-another-power",
-)
-def _(step, d_model, warmup):
-    return d_model**-0.5 * min(step**-0.5, step / warmup)
-
-
-@wrong("training.noam_learning_rate", "the second branch without the step", "no-step-in-the-rise")
-def _(step, d_model, warmup):
-    return d_model**-0.5 * min(step**-0.5, warmup**-1.5)
-
-
-@wrong("training.noam_learning_rate", "print instead of return", relation="form")
-def _(step, d_model, warmup):
-    print(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
-
-
 # embeddings.embedding_from_pretrained
 
 
