@@ -17,7 +17,7 @@ from transformer_checks.judging.exam import make_exam
 from transformer_checks.judging.facts import TOLD, Fault, Relation, Term
 from transformer_checks.judging.relations import errors, lists, numbers, shapes, values
 from transformer_checks.judging.relations.arguments import other_questions
-from transformer_checks.judging.relations.evidence import axes_in, in_common, make_pair, sizes_of
+from transformer_checks.judging.relations.evidence import in_common, make_pair, sizes_of
 from transformer_checks.judging.relations.finding import STRONG, WEAK, find_relation
 from transformer_checks.judging.relations.which_cases import find_trait
 from transformer_checks.judging.words import FAULTS, TERMS, in_words
@@ -322,7 +322,7 @@ def test_errors_are_put_in_terms_of_the_sizes():
 
 def _exam(*arguments):
     cases = [Case(f"[{n}]", each) for n, each in enumerate(arguments)]
-    return SimpleNamespace(cases=cases, task=SimpleNamespace(contract="x (B, T)"))
+    return SimpleNamespace(cases=cases, task=SimpleNamespace(shapes={"x": ("B", "T")}))
 
 
 def test_the_cases_that_fail_are_told_by_what_they_have():
@@ -342,16 +342,10 @@ def test_batches_of_one_are_told_apart():
     assert find_trait(_exam(*given), failing) == Relation("only-cases", where=above)
 
 
-def test_axes_are_read_out_of_contracts():
-    contract = "query (..., T, K) and key (..., S, K); ids (B, T+1) int64; returns (..., T, S)"
-    assert axes_in(contract) == {
-        "query": ("...", "T", "K"),
-        "key": ("...", "S", "K"),
-        "ids": ("B", "T+1"),
-        "returns": ("...", "T", "S"),
-    }
+def test_sizes_have_the_names_of_axes_and_arguments():
+    shapes = {"query": ("...", "T", "K"), "key": ("...", "S", "K"), "ids": ("B", "T+1")}
     case = Case("", {"query": np.zeros((7, 2, 3)), "ids": np.zeros((7, 3), int), "eps": 0.1})
-    assert sizes_of(case, contract) == {"T": 2, "K": 3, "B": 7, "`eps`": 0.1}
+    assert sizes_of(case, shapes) == {"T": 2, "K": 3, "B": 7, "`eps`": 0.1}
 
 
 def test_one_sequence_of_the_batch_is_another_question():
