@@ -20,7 +20,7 @@ def _in_bounds(ids: list[int], given: list[int], eos_id: int, max_len: int) -> s
         return f"max_len = {max_len} counts all entries; here there are {len(ids)}: {ids}"
     if eos_id in ids[len(given) : -1]:
         place = ids.index(eos_id, len(given))
-        return f"the end token {eos_id} is at place {place}, and the ids go on behind it: {ids}"
+        return f"the end token {eos_id} is at place {place}, and more ids follow it: {ids}"
     return None
 
 
