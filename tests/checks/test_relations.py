@@ -437,8 +437,7 @@ def always_two(ids, window):
     found = []
     for place, center in enumerate(ids):
         context = ids[max(0, place - 2) : place] + ids[place + 1 : place + 3]
-        if context:
-            found.append((context, center))
+        found += [(center, each) for each in context]
     return found
 
 
@@ -456,7 +455,7 @@ def counted_from_one(query, key):
             "law",
             "`count` is too large by 3 * `d_ff` * `num_layers`",
         ),
-        ("embeddings.cbow_examples", always_two, "other-question", "`window` is always 2"),
+        ("embeddings.skipgram_pairs", always_two, "other-question", "`window` is always 2"),
         ("attention.attention_scores", counted_from_one, "error", "the end of an axis of size K"),
     ],
 )

@@ -5,8 +5,6 @@ MUTANTS, which have no name and are harder to notice than any generated mutant, 
 They are written apart from the checks, in the ways in which people write embeddings.
 """
 
-# ruff: noqa: RUF005
-
 from __future__ import annotations
 
 import copy
@@ -14,60 +12,11 @@ import heapq
 import itertools
 import math
 import warnings
-from collections import deque
 
 import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-
-# =============================================================================================
-# one_hot
-# =============================================================================================
-
-
-def hot_scatter(ids, vocab_size):
-    out = torch.zeros(*ids.shape, vocab_size, device=ids.device)
-    return out.scatter_(-1, ids.unsqueeze(-1), 1.0)
-
-
-def hot_eye(ids, vocab_size):
-    return torch.eye(vocab_size, device=ids.device)[ids]
-
-
-def hot_compare(ids, vocab_size):
-    return (ids[..., None] == torch.arange(vocab_size, device=ids.device)).to(torch.float32)
-
-
-def hot_loop(ids, vocab_size):
-    flat = ids.reshape(-1)
-    rows = torch.zeros(flat.numel(), vocab_size, device=ids.device)
-    for number, each in enumerate(flat.tolist()):
-        rows[number, each] = 1
-    return rows.view(*ids.shape, vocab_size)
-
-
-def hot_flat_index(ids, vocab_size):
-    print("ids", ids.shape)
-    warnings.warn("a flat index", UserWarning, stacklevel=2)
-    n = ids.numel()
-    flat = torch.zeros(n * vocab_size, device=ids.device)
-    flat[torch.arange(n, device=ids.device) * vocab_size + ids.flatten()] = 1.0
-    return flat.reshape(tuple(ids.shape) + (vocab_size,))
-
-
-def hot_numpy(ids, vocab_size):
-    rows = np.eye(vocab_size, dtype=np.float32)[ids.cpu().numpy()]
-    return torch.from_numpy(rows).to(ids.device)
-
-
-def hot_embedding(ids, vocab_size):
-    return F.embedding(ids, torch.eye(vocab_size, device=ids.device))
-
-
-def hot_stack(ids, vocab_size):
-    return torch.stack([(ids == v).float() for v in range(vocab_size)], dim=-1)
-
 
 # =============================================================================================
 # embed
@@ -191,85 +140,6 @@ def skip_padded(ids, window):
         around = row[i - window : i] + row[i + 1 : i + window + 1]
         pairs.extend((row[i], each) for each in around if each is not nothing)
     return pairs
-
-
-# =============================================================================================
-# cbow_examples
-# =============================================================================================
-
-
-def cbow_slices(ids, window):
-    out = []
-    for i in range(len(ids)):
-        context = ids[max(0, i - window) : i] + ids[i + 1 : i + 1 + window]
-        if context:
-            out.append((context, ids[i]))
-    return out
-
-
-def cbow_loops(ids, window):
-    examples = []
-    for i in range(len(ids)):
-        context = []
-        for j in range(i - window, i + window + 1):
-            if j == i or j < 0 or j >= len(ids):
-                continue
-            context.append(ids[j])
-        if len(context) > 0:
-            examples.append([context, ids[i]])
-    return examples
-
-
-def cbow_tuples(ids, window):
-    if len(ids) < 2:
-        return ()
-    return tuple(
-        (tuple(ids[j] for j in range(len(ids)) if 0 < abs(i - j) <= window), ids[i])
-        for i in range(len(ids))
-    )
-
-
-def cbow_deque(ids, window):
-    print("cbow of", ids)
-    warnings.warn("a deque", UserWarning, stacklevel=2)
-    left = deque(maxlen=window)
-    right = deque(ids)
-    out = []
-    while right:
-        center = right.popleft()
-        context = list(left) + list(itertools.islice(right, window))
-        if context:
-            out.append((context, center))
-        left.append(center)
-    return out
-
-
-def cbow_grouped(ids, window):
-    places = [(i, j) for i in range(len(ids)) for j in range(len(ids)) if 0 < abs(i - j) <= window]
-    return [
-        ([ids[j] for _, j in group], ids[i])
-        for i, group in itertools.groupby(places, key=lambda pair: pair[0])
-    ]
-
-
-def cbow_torch(ids, window):
-    x = torch.tensor(ids, dtype=torch.long)
-    out = []
-    for i in range(len(ids)):
-        context = torch.cat([x[max(0, i - window) : i], x[i + 1 : i + window + 1]])
-        if len(context):
-            out.append((context.tolist(), int(x[i])))
-    return out
-
-
-def cbow_numpy(ids, window):
-    x = np.asarray(ids, dtype=np.int64)
-    out = []
-    for i in range(len(x)):
-        around = np.delete(x[max(0, i - window) : i + window + 1], min(i, window))
-        if around.size:
-            out.append((list(around), x[i]))
-    return out
 
 
 # =============================================================================================
@@ -415,49 +285,6 @@ def m_near_centred(weight, token_id, k):
 
 def m_near_correlation(weight, token_id, k):
     return near_similarity(weight.sign() * weight.abs() ** 3, token_id, k)
-
-
-# =============================================================================================
-# tied_logits
-# =============================================================================================
-
-
-def tied_matmul(hidden, weight):
-    return hidden @ weight.T
-
-
-def tied_linear(hidden, weight):
-    return F.linear(hidden, weight)
-
-
-def tied_einsum(hidden, weight):
-    return torch.einsum("btd,vd->btv", hidden, weight)
-
-
-def tied_loop(hidden, weight):
-    return torch.stack([(hidden * row).sum(-1) for row in weight], dim=-1)
-
-
-def tied_module(hidden, weight):
-    head = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device=weight.device)
-    del head.weight
-    head.weight = weight
-    return head(hidden)
-
-
-def tied_double(hidden, weight):
-    print("logits")
-    warnings.warn("in float64", UserWarning, stacklevel=2)
-    return torch.matmul(hidden.double(), weight.double().mT).to(hidden.dtype)
-
-
-def tied_flat(hidden, weight):
-    flat = hidden.reshape(-1, hidden.shape[-1])
-    return torch.mm(flat, weight.t()).view(*hidden.shape[:2], -1)
-
-
-def tied_other_way(hidden, weight):
-    return torch.tensordot(weight, hidden, dims=([1], [2])).permute(1, 2, 0)
 
 
 # =============================================================================================
@@ -674,17 +501,50 @@ def m_dead_squeezed(embedding, loss):
     return torch.argwhere(~gradient.any(-1)).squeeze().tolist()
 
 
+# =============================================================================================
+# ids_from_gradient
+# =============================================================================================
+
+
+def from_norm(gradient, direction):
+    counts = (gradient.norm(dim=1) / direction.norm()).round().int()
+    return torch.arange(len(counts)).repeat_interleave(counts).tolist()
+
+
+def from_product(gradient, direction):
+    ids = []
+    for token, row in enumerate(gradient):
+        ids += [token] * round(((row @ direction) / (direction @ direction)).item())
+    return ids
+
+
+def from_nonzero_feature(gradient, direction):
+    feature = direction.nonzero()[0, 0]
+    counts = [round(float(each / direction[feature])) for each in gradient[:, feature]]
+    return [token for token, count in enumerate(counts) for _ in range(count)]
+
+
+def from_subtraction(gradient, direction):
+    rest, ids = gradient.clone().double(), []
+    for token in range(len(rest)):
+        while rest[token].abs().max() > 0.05:
+            rest[token] -= direction.double()
+            ids.append(token)
+    return ids
+
+
+def from_least_squares(gradient, direction):
+    counts = torch.linalg.lstsq(direction.double()[:, None], gradient.double().T).solution[0]
+    times = (counts + 0.5).int().tolist()
+    return list(itertools.chain(*([token] * count for token, count in enumerate(times))))
+
+
+def from_numpy(gradient, direction):
+    counts = np.abs(gradient.numpy()).max(1) / np.abs(direction.numpy()).max()
+    return np.repeat(np.arange(len(counts)), np.rint(counts).astype(int)).tolist()
+
+
 CORRECT = {
-    "embeddings.one_hot": [
-        hot_scatter,
-        hot_eye,
-        hot_compare,
-        hot_loop,
-        hot_flat_index,
-        hot_numpy,
-        hot_embedding,
-        hot_stack,
-    ],
     "embeddings.embed": [
         embed_index,
         embed_functional,
@@ -705,15 +565,6 @@ CORRECT = {
         skip_torch,
         skip_permutations,
         skip_padded,
-    ],
-    "embeddings.cbow_examples": [
-        cbow_slices,
-        cbow_loops,
-        cbow_tuples,
-        cbow_deque,
-        cbow_grouped,
-        cbow_torch,
-        cbow_numpy,
     ],
     "embeddings.negative_sampling_loss": [
         loss_plain,
@@ -736,16 +587,6 @@ CORRECT = {
         near_unit_distance,
         near_one_by_one,
     ],
-    "embeddings.tied_logits": [
-        tied_matmul,
-        tied_linear,
-        tied_einsum,
-        tied_loop,
-        tied_module,
-        tied_double,
-        tied_flat,
-        tied_other_way,
-    ],
     "embeddings.embedding_from_pretrained": [
         pre_torch,
         pre_weight,
@@ -755,6 +596,14 @@ CORRECT = {
         pre_hook,
         pre_subclass,
         pre_sparse,
+    ],
+    "embeddings.ids_from_gradient": [
+        from_norm,
+        from_product,
+        from_nonzero_feature,
+        from_subtraction,
+        from_least_squares,
+        from_numpy,
     ],
     "embeddings.find_the_bug": [
         lm_mended,

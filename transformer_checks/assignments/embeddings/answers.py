@@ -10,26 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import torch
+import torch  # noqa: F401  # changes that make mistakes use it
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 # This module itself, under the name by which the notebook knows it.
 from transformer_checks.assignments.embeddings import answers as reference
-
-
-def one_hot(ids: Tensor, vocab_size: int) -> Tensor:
-    """Write each id as a row of zeros with a single one.
-
-    Args:
-        ids: int64 with at least one axis, values from 0 to V - 1.
-        vocab_size: V.
-
-    Returns:
-        float32 of shape (*ids.shape, V), on the device of `ids`.
-    """
-    columns = torch.arange(vocab_size, device=ids.device)
-    return (ids.unsqueeze(-1) == columns).float()
 
 
 def embed(ids: Tensor, weight: Tensor) -> Tensor:
@@ -67,37 +53,12 @@ def skipgram_pairs(ids: list[int], window: int) -> list[tuple[int, int]]:
     return pairs
 
 
-def cbow_examples(
-    ids: list[int],
-    window: int,
-) -> list[tuple[list[int], int]]:
-    """Put each word together with the list of its neighbors.
-
-    Args:
-        ids: the words of a sentence.
-        window: at least 1; how many places away a neighbor may be, to the
-            left and to the right, the same for each center.
-
-    Returns:
-        A list of pairs (context, center), by the place of the center. The
-        context is a list from left to right, shorter at the edges; there is
-        no example where it would be empty.
-    """
-    examples = []
-    for place, center in enumerate(ids):
-        left = ids[max(0, place - window) : place]
-        right = ids[place + 1 : place + 1 + window]
-        if left or right:
-            examples.append((left + right, center))
-    return examples
-
-
 def negative_sampling_loss(
     center: Tensor,
     positive: Tensor,
     negatives: Tensor,
 ) -> Tensor:
-    """Tell the real neighbor from N words that were drawn.
+    """Compute the loss of telling the real neighbor from N drawn words.
 
     Args:
         center: (B, D), floating point, the vectors that predict.
@@ -120,10 +81,10 @@ def nearest_neighbours(
     token_id: int,
     k: int,
 ) -> list[int]:
-    """Find the tokens whose rows point most nearly the same way.
+    """Find the tokens whose rows point most nearly in the same direction.
 
     Args:
-        weight: (V, D), floating point, one row a token.
+        weight: (V, D), floating point, one row per token.
         token_id: the token.
         k: how many to find, from 1 to V - 1.
 
@@ -136,19 +97,6 @@ def nearest_neighbours(
     return cosines.topk(k).indices.tolist()
 
 
-def tied_logits(hidden: Tensor, weight: Tensor) -> Tensor:
-    """Score every token of the vocabulary with the embedding matrix.
-
-    Args:
-        hidden: (B, T, D), floating point.
-        weight: (V, D), the embedding, in the same dtype.
-
-    Returns:
-        (B, T, V): the product of each vector with each row, not scaled.
-    """
-    return hidden @ weight.T
-
-
 def embedding_from_pretrained(
     vectors: Tensor,
     trainable: bool,
@@ -157,10 +105,10 @@ def embedding_from_pretrained(
     """Put vectors that were learned elsewhere into an nn.Embedding.
 
     Args:
-        vectors: (V, D), floating point, one row a token.
+        vectors: (V, D), floating point, one row per token.
         trainable: True to train the rows further, False to freeze them.
-        pad_id: the row of this id stays as it came and gets no gradient;
-            None for no such row.
+        pad_id: the row of this id never changes and gets no gradient;
+            None if there is no such row.
 
     Returns:
         An nn.Embedding with the vectors as its rows, in their dtype.
@@ -169,12 +117,28 @@ def embedding_from_pretrained(
     return nn.Embedding.from_pretrained(vectors.clone(), freeze, pad_id)
 
 
+def ids_from_gradient(gradient: Tensor, direction: Tensor) -> list[int]:
+    """Read off the gradient of an embedding which tokens were looked up.
+
+    Args:
+        gradient: (V, D), floating point, the gradient of the weight.
+        direction: (D,), not all zeros; the loss is the sum of its products with
+            the looked-up rows.
+
+    Returns:
+        the ids that were looked up, in rising order, each as often as it was read.
+    """
+    feature = int(direction.abs().argmax())
+    counts = (gradient[:, feature] / direction[feature]).round().long()  # (V,)
+    return [token for token, count in enumerate(counts.tolist()) for _ in range(count)]
+
+
 def language_model(
     ids: Tensor,
     weight: Tensor,
     positions: Tensor,
 ) -> Tensor:
-    """Score the next token, as above and without the bug.
+    """Score the next token, like the code above but without the bug.
 
     Args:
         ids: (B, T), int64, values from 0 to V - 1.
@@ -187,7 +151,7 @@ def language_model(
     """
     rows = reference.embed(ids, weight)  # the look-up alone is scaled
     hidden = F.layer_norm(rows + positions, rows.shape[-1:])
-    return reference.tied_logits(hidden, weight)
+    return F.linear(hidden, weight)
 
 
 def dead_rows(
@@ -197,8 +161,8 @@ def dead_rows(
     """List the rows of an embedding that a loss gives no gradient.
 
     Args:
-        embedding: V rows of D numbers; they stay as they are. In its `grad`
-            there may be numbers from before, which do not count.
+        embedding: V rows of D numbers, which are not changed. Gradients from
+            earlier may be in its `grad`; they do not count.
         loss: takes the embedding and returns a scalar tensor.
 
     Returns:

@@ -63,34 +63,6 @@ PLAIN, STRIDED = "contiguous", "strided"
 # --- cases -----------------------------------------------------------------------------------
 
 
-def one_hot_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of one_hot: one to three axes, and vocabularies far larger than the ids drawn."""
-    cases = []
-    for axes, ends in ((1, True), (1, False), (2, True), (2, False), (2, True), (3, True)):
-        *shape, vocab_size = different_sizes(rng, 2, 9, axes + 1)
-        vocab_size += 2
-        ids = draw_ids(rng, tuple(shape), vocab_size, ends)
-        cases.append(tensor_case({"ids": ids, "vocab_size": vocab_size}))
-    few, many = sorted(different_sizes(rng, 2, 9, 2))
-    odd: tuple[tuple[tuple[int, ...], int, str], ...] = (
-        ((1,), few + 1, "a single id"),
-        ((few, 1), many + 2, "sequences of one"),
-        ((1, many), few + 2, "a batch of one"),
-        ((many, many + 1), 3, "many more ids than tokens"),
-        ((few, many), 40, "many more tokens than ids"),
-        ((many, many), many, "B = T = V"),
-    )
-    for sizes, size, note in odd:
-        ids = draw_ids(rng, sizes, max(size, 3), ends=size < 40)
-        cases.append(tensor_case({"ids": ids, "vocab_size": max(size, 3)}, note=note))
-    same = np.full((few,), rng.integers(1, many), dtype=np.int64)
-    cases.append(tensor_case({"ids": same, "vocab_size": many + 2}, note="one id only"))
-    asked_again(cases, cases[2])
-    cases.append(tensor_case({"ids": draw_ids(rng, (2, 70), 300), "vocab_size": 300}))
-    cases.append(elsewhere(tensor_case({"ids": draw_ids(rng, (2, 5), 7), "vocab_size": 7})))
-    return cases
-
-
 def embed_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of embed: more tokens than features and fewer, one to three axes."""
 
@@ -136,7 +108,7 @@ def embed_cases(rng: np.random.Generator) -> list[Case]:
 
 
 def window_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of skipgram_pairs and cbow_examples: short and long windows, ids that come again."""
+    """Cases of skipgram_pairs: short and long windows, ids that come again."""
 
     def sentence(length: int, vocab_size: int = 90) -> list[int]:
         """Draw ids that are all different, none of which is a place; or some of a few."""
@@ -264,40 +236,6 @@ def _apart(rng: np.random.Generator, vocab_size: int, d_model: int, token_id: in
             return weight
 
 
-def tied_logits_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of tied_logits: V and D differ, but for one in which a product without .T fits."""
-
-    def case(dtype: str, layout: str = PLAIN, note: str = "", **fixed: int) -> Case:
-        batch, length, d_model, vocab_size = different_sizes(rng, 2, 9, 4)
-        batch, length = fixed.get("B", batch), fixed.get("T", length)
-        vocab_size = fixed.get("V", vocab_size) if "square" not in note else d_model
-        arguments = {
-            "hidden": normal(rng, (batch, length, d_model), dtype),
-            "weight": normal(rng, (vocab_size, d_model), dtype),
-        }
-        return tensor_case(arguments, dtype, layout, note)
-
-    cases = [
-        case(FLOAT32),
-        case(FLOAT32),
-        case(FLOAT64),
-        case(FLOAT32, STRIDED),
-        case(FLOAT64, STRIDED),
-        case(FLOAT32, note="a square matrix"),
-        case(FLOAT64, note="a square matrix"),
-        case(FLOAT32, note="one token", T=1),
-        case(FLOAT32, note="a batch of one", B=1),
-        case(FLOAT64, note="a larger vocabulary", V=33),
-    ]
-    asked_again(cases, cases[1])
-    for dtype in (FLOAT32, FLOAT64):
-        asked = case(dtype)
-        hidden, weight = asked.arguments["hidden"], asked.arguments["weight"]
-        cases.append(with_gradients(asked, rng, (*hidden.shape[:-1], len(weight))))
-    cases.append(case(FLOAT32, note="many tokens", T=70, V=300))
-    return cases
-
-
 def embedding_from_pretrained_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of embedding_from_pretrained: frozen and not, padding anywhere and nowhere."""
 
@@ -331,6 +269,64 @@ def embedding_from_pretrained_cases(rng: np.random.Generator) -> list[Case]:
     cases.append(case(FLOAT16, True, 1))
     cases.append(case(FLOAT32, True, 70, V=80))
     cases.append(elsewhere(case(FLOAT32, True, 0)))
+    return cases
+
+
+def _direction(rng: np.random.Generator, d_model: int, how: str) -> np.ndarray:
+    """Draw a vector with a trait, such as zeros; what is not 0 is at least 0.1 in size."""
+    direction = rng.uniform(0.3, 3.0, d_model)
+    if how == "negative":
+        direction *= -1
+    elif how == "zeros":
+        direction[[0, -1]] = 0
+        direction[1] *= -1
+    elif how == "one number":
+        direction[np.arange(d_model) != 2] = 0
+        direction[2] *= -1
+    elif how == "sum of 0":
+        quarters = rng.integers(2, 9, d_model // 2) / 4  # exact, so that they cancel
+        direction = np.concatenate([quarters, -quarters])
+    return direction
+
+
+def _cut_is_wrong(gradient: np.ndarray, direction: np.ndarray) -> bool:
+    """Whether in each feature some quotient is just below a whole number."""
+    counts = gradient / direction
+    return bool((np.trunc(counts) < np.rint(counts)).any(axis=0).all())
+
+
+def ids_from_gradient_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of ids_from_gradient: directions with zeros, negative numbers, and a sum of 0."""
+
+    def case(dtype: str, how: str, tokens: int, layout: str = PLAIN, **fixed: int) -> Case:
+        vocab_size, d_model = fixed.get("V", int(rng.integers(5, 12))), int(rng.choice([4, 6]))
+        ids = draw_ids(rng, (tokens,), vocab_size)
+        again = ids[: tokens // 3]
+        again[:] = ids[len(again) : 2 * len(again)]  # some are read again
+        direction = _direction(rng, d_model, how).astype(dtype)
+        gradient = np.zeros((vocab_size, d_model), dtype)
+        np.add.at(gradient, ids, direction)
+        if how == "to be rounded" and not _cut_is_wrong(gradient, direction):
+            return case(dtype, how, tokens, layout, **fixed)
+        arguments = {"gradient": gradient, "direction": direction}
+        return tensor_case(arguments, dtype, layout, f"{tokens} tokens, {how}")
+
+    cases = [
+        case(FLOAT32, "positive", 4),
+        case(FLOAT32, "to be rounded", 50),
+        case(FLOAT64, "negative", 6),
+        case(FLOAT32, "negative", 12, STRIDED),
+        case(FLOAT32, "zeros", 7),
+        case(FLOAT64, "zeros", 10),
+        case(FLOAT32, "one number", 8),
+        case(FLOAT32, "sum of 0", 7),
+        case(FLOAT64, "sum of 0", 11, STRIDED),
+        case(FLOAT32, "positive", 1),
+        case(FLOAT32, "to be rounded", 60),
+        case(FLOAT32, "positive", 0),
+    ]
+    asked_again(cases, cases[4])
+    cases.append(case(FLOAT32, "negative", 100, V=300))
     return cases
 
 

@@ -11,18 +11,6 @@ from transformer_checks.assignments.embeddings.cases import row_gradients
 from transformer_checks.task import Case
 
 
-def one_one_a_row(case: Case, values: Mapping[str, Any]) -> str | None:
-    """Say so if a row has not exactly one number that is not zero."""
-    ones = (values["one_hot"] != 0).sum(axis=-1)
-    if (ones != 1).any():
-        place = tuple(int(index) for index in np.argwhere(ones != 1)[0])
-        return (
-            f"each row should hold a single one and zeros; that of `ids{list(place)}` holds "
-            f"{int(ones[place])} numbers that are not zero"
-        )
-    return None
-
-
 def loss_is_finite(case: Case, values: Mapping[str, Any]) -> str | None:
     """Say so if the loss is infinite."""
     if not np.isfinite(values["loss"]).all():

@@ -104,169 +104,6 @@ def _(vectors, trainable, pad_id):
     return emb.weight
 
 
-# embeddings.cbow_examples
-
-
-@wrong(
-    "embeddings.cbow_examples",
-    "no max with 0: the slice wraps around at the left edge",
-    "slice-below-zero",
-)
-def _(ids, window):
-    out = []
-    for i, center in enumerate(ids):
-        context = ids[i - window : i] + ids[i + 1 : i + window + 1]
-        if context:
-            out.append((context, center))
-    return out
-
-
-@wrong("embeddings.cbow_examples", "(center, context)", "centre-first")
-def _(ids, window):
-    out = []
-    for i, center in enumerate(ids):
-        context = ids[max(0, i - window) : i] + ids[i + 1 : i + window + 1]
-        if context:
-            out.append((center, context))
-    return out
-
-
-@wrong("embeddings.cbow_examples", "the centre stands in its context", "centre-among-contexts")
-def _(ids, window):
-    out = []
-    for i, center in enumerate(ids):
-        context = ids[max(0, i - window) : i + window + 1]
-        out.append((context, center))
-    return out
-
-
-@wrong(
-    "embeddings.cbow_examples",
-    "leaves out by id: the same word elsewhere is lost",
-    "same-word-lost",
-)
-def _(ids, window):
-    out = []
-    for i, center in enumerate(ids):
-        context = [w for w in ids[max(0, i - window) : i + window + 1] if w != center]
-        if context:
-            out.append((context, center))
-    return out
-
-
-@wrong("embeddings.cbow_examples", "only full windows: the edges are left out", "edges-skipped")
-def _(ids, window):
-    out = []
-    for i in range(window, len(ids) - window):
-        out.append((ids[i - window : i] + ids[i + 1 : i + window + 1], ids[i]))
-    return out
-
-
-@wrong(
-    "embeddings.cbow_examples", "one pair for each neighbour, as in skip-gram", "one-context-a-pair"
-)
-def _(ids, window):
-    out = []
-    for i, center in enumerate(ids):
-        for j in range(max(0, i - window), min(len(ids), i + window + 1)):
-            if i != j:
-                out.append((ids[j], center))
-    return out
-
-
-@wrong("embeddings.cbow_examples", "the right side is one short", "right-side-short")
-def _(ids, window):
-    out = []
-    for i, center in enumerate(ids):
-        context = ids[max(0, i - window) : i] + ids[i + 1 : i + window]
-        if context:
-            out.append((context, center))
-    return out
-
-
-@wrong("embeddings.cbow_examples", "an empty context makes an example", "empty-contexts-kept")
-def _(ids, window):
-    out = []
-    for i, center in enumerate(ids):
-        out.append((ids[max(0, i - window) : i] + ids[i + 1 : i + window + 1], center))
-    return out
-
-
-@wrong("embeddings.cbow_examples", "only what stands to the left", "one-side-only")
-def _(ids, window):
-    out = []
-    for i, center in enumerate(ids):
-        context = ids[max(0, i - window) : i]
-        if context:
-            out.append((context, center))
-    return out
-
-
-@wrong("embeddings.cbow_examples", "the whole window in size, half on each side", "window-in-total")
-def _(ids, window):
-    half = window // 2
-    out = []
-    for i, center in enumerate(ids):
-        context = ids[max(0, i - half) : i] + ids[i + 1 : i + half + 1]
-        if context:
-            out.append((context, center))
-    return out
-
-
-@wrong("embeddings.cbow_examples", "the edges are filled up with 0", "padded")
-def _(ids, window):
-    padded = [0] * window + list(ids) + [0] * window
-    out = []
-    for i, center in enumerate(ids):
-        out.append((padded[i : i + window] + padded[i + window + 1 : i + 2 * window + 1], center))
-    return out
-
-
-@wrong(
-    "embeddings.cbow_examples",
-    "ids.index finds the first place of a repeated word",
-    "first-place-of-a-word",
-)
-def _(ids, window):
-    out = []
-    for center in ids:
-        i = ids.index(center)
-        context = ids[max(0, i - window) : i] + ids[i + 1 : i + window + 1]
-        if context:
-            out.append((context, center))
-    return out
-
-
-# embeddings.one_hot
-
-
-@wrong("embeddings.one_hot", "V is taken from the largest id", "width-from-ids")
-def _(ids, vocab_size):
-    return torch.eye(int(ids.max()) + 1)[ids]
-
-
-@wrong("embeddings.one_hot", "int64", "wrong-dtype")
-def _(ids, vocab_size):
-    return (ids.unsqueeze(-1) == torch.arange(vocab_size)).long()
-
-
-@wrong("embeddings.one_hot", "a bool tensor", "wrong-dtype")
-def _(ids, vocab_size):
-    return ids.unsqueeze(-1) == torch.arange(vocab_size)
-
-
-@wrong("embeddings.one_hot", "flattened: the axes of ids are lost", "flattened")
-def _(ids, vocab_size):
-    out = torch.zeros(ids.numel(), vocab_size)
-    out[torch.arange(ids.numel()), ids.flatten()] = 1.0
-    return out
-
-
-@wrong("embeddings.one_hot", "ids count from 1", "counted-from-one")
-def _(ids, vocab_size):
-    return (ids.unsqueeze(-1) == torch.arange(1, vocab_size + 1)).float()
-
-
 # embeddings.embed
 
 
@@ -424,34 +261,6 @@ def _(weight, token_id, k):
     return cos.topk(k).indices.tolist()
 
 
-# embeddings.tied_logits
-
-
-@wrong("embeddings.tied_logits", "times sqrt(D)", "scaled-up")
-def _(hidden, weight):
-    return hidden @ weight.T * math.sqrt(weight.shape[1])
-
-
-@wrong("embeddings.tied_logits", "softmax", "softmax-included")
-def _(hidden, weight):
-    return (hidden @ weight.T).softmax(-1)
-
-
-@wrong("embeddings.tied_logits", "divided by sqrt(D)", "scaled-down")
-def _(hidden, weight):
-    return hidden @ weight.T / math.sqrt(hidden.shape[-1])
-
-
-@wrong("embeddings.tied_logits", "the weight is detached", "detached")
-def _(hidden, weight):
-    return hidden @ weight.detach().T
-
-
-@wrong("embeddings.tied_logits", "not transposed: raises", "not-transposed")
-def _(hidden, weight):
-    return hidden @ weight
-
-
 # embeddings.find_the_bug
 
 
@@ -534,3 +343,70 @@ def _(embedding, loss):
 def _(embedding, loss):
     loss(embedding).backward()
     return [i for i, row in enumerate(embedding.weight) if (row == 0).all()]
+
+
+# embeddings.ids_from_gradient
+
+
+@wrong("embeddings.ids_from_gradient", "the rows that are not zero, once each", "counted-once")
+def _(gradient, direction):
+    return gradient.abs().sum(-1).nonzero().flatten().tolist()
+
+
+@wrong("embeddings.ids_from_gradient", "column 0 is divided", "feature-of-zero")
+def _(gradient, direction):
+    ids = []
+    for token, count in enumerate(gradient[:, 0] / direction[0]):
+        ids += [token] * round(count.item())
+    return ids
+
+
+@wrong("embeddings.ids_from_gradient", "means over the features", "sum-may-be-zero")
+def _(gradient, direction):
+    counts = (gradient.mean(1) / direction.mean()).round().int()
+    return torch.arange(len(counts)).repeat_interleave(counts).tolist()
+
+
+@wrong("embeddings.ids_from_gradient", "the largest number of each row is the count", "not-divided")
+def _(gradient, direction):
+    feature = int(direction.abs().argmax())
+    counts = gradient[:, feature].round().int().tolist()
+    return [token for token, count in enumerate(counts) for _ in range(count)]
+
+
+@wrong("embeddings.ids_from_gradient", "int() of the quotient", "cut-off")
+def _(gradient, direction):
+    feature = direction.abs().argmax()
+    counts = [int(number) for number in gradient[:, feature] / direction[feature]]
+    return [token for token, count in enumerate(counts) for _ in range(count)]
+
+
+@wrong("embeddings.ids_from_gradient", "ids from 1", "counted-from-one")
+def _(gradient, direction):
+    counts = (gradient @ direction / direction.square().sum()).round().int()
+    return torch.arange(1, len(counts) + 1).repeat_interleave(counts).tolist()
+
+
+@wrong("embeddings.ids_from_gradient", "a count for each token", "counts-returned")
+def _(gradient, direction):
+    return (gradient @ direction / direction.square().sum()).round().int().tolist()
+
+
+@wrong("embeddings.ids_from_gradient", "the square is left out below")
+def _(gradient, direction):
+    counts = (gradient @ direction / direction.norm()).round().int()
+    return torch.arange(len(counts)).repeat_interleave(counts).tolist()
+
+
+@wrong("embeddings.ids_from_gradient", "negative counts are lost")
+def _(gradient, direction):
+    largest = direction.abs().max()
+    counts = (gradient.max(1).values / largest).round().int()
+    return torch.arange(len(counts)).repeat_interleave(counts).tolist()
+
+
+@wrong("embeddings.ids_from_gradient", "often read ids first", relation="order")
+def _(gradient, direction):
+    counts = (gradient.norm(dim=1) / direction.norm()).round().int().tolist()
+    order = sorted(range(len(counts)), key=lambda token: -counts[token])
+    return [token for token in order for _ in range(counts[token])]
