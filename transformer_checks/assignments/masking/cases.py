@@ -475,7 +475,7 @@ def shortest_failure_cases(rng: np.random.Generator) -> list[Case]:
         "shows the first {n} places to all": [(4, two)],
         "does not hide what comes later in a row of at most {n} places": [(5, 3), (two + 3, two)],
         "hides place {n} from the places after it": [(three + 3, three), (two + 2, two)],
-        "is a decoder's up to {n} tokens, and hides padding no more with more": [(6, two)],
+        "is a decoder's up to {n} tokens, and hides padding no more with more": [(8, 6)],
     }
     cases = [drawn(rule, int(rng.integers(4, 7))) for rule in RULES if rule not in plan]
     cases += [drawn(rule, *numbers) for rule, asked in plan.items() for numbers in asked]
