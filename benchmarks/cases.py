@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from benchmarks import attention, decoding, gpu, grading, scaling, skip_gram, training
+from benchmarks import attention, check_time, decoding, gpu, grading, scaling, skip_gram, training
 from benchmarks.rows import Row, Setting
 
 CPU, GPU = ("cpu",), ("cuda",)
@@ -39,6 +39,7 @@ CASES: dict[str, Case] = {
     "skip-gram": Case(skip_gram.against_gensim, CPU),
     "grading": Case(grading.against_nbgrader, CPU),
     "grading-growth": Case(grading.for_more_students, CPU),
+    "check-time": Case(check_time.of_all_tasks, CPU),
     "throughput": Case(scaling.throughput),
     "gpu-training": Case(gpu.training, GPU, "training in bfloat16, compiled, d=512 and d=1024"),
     "gpu-decoding": Case(gpu.decoding, GPU, "greedy decoding in bfloat16, B=1"),

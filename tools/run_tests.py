@@ -99,6 +99,7 @@ NBVAL = (
     "--nbval",
     "--nbval-current-env",
     f"--nbval-cell-timeout={CELL_TIMEOUT}",
+    "--nbval-sanitize-with=tools/nbval.ini",
     *("-p", "tools.warm_kernels"),
 )
 # What nbval has run is what the next stage puts on the pages.

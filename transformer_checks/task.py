@@ -213,6 +213,8 @@ class Misconception:
 # Relative and absolute, by dtype, where a task says nothing else.
 TOLERANCES = {"float16": (1e-2, 1e-2), "float32": (2e-5, 2e-5), "float64": (1e-5, 1e-5)}
 
+# By the name of an argument or result, the names of its axes; "..." for any number in front.
+Shapes = Mapping[str, tuple[str, ...]]
 # Of the case, and by name what was returned, what is left in made arguments, and what they note.
 Property = Callable[[Case, Mapping[str, Any]], str | None]
 
@@ -230,6 +232,8 @@ class Task:
         cases: makes the cases from a random generator.
         properties: each says in words what is wrong with the values, or None.
         forbidden: dotted names that may not be called.
+        shapes: the names of the axes of arguments and results; "returns" stands for each result
+            that is not listed.
         demands: what the text promises besides the numbers, such as "dtype"; README.md lists them.
         load_misconceptions: gives the misconceptions, when they are first needed.
         tolerances: relative and absolute tolerance by dtype.
@@ -249,6 +253,7 @@ class Task:
     cases: Callable[[np.random.Generator], list[Case]]
     properties: tuple[Property, ...] = ()
     forbidden: tuple[str, ...] = ()
+    shapes: Shapes = field(default_factory=dict)
     demands: tuple[str, ...] = ()
     load_misconceptions: Callable[[], tuple[Misconception, ...]] = tuple
     tolerances: Mapping[str, tuple[float, float]] = field(default_factory=lambda: TOLERANCES)

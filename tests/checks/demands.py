@@ -6,6 +6,7 @@ A demand is a promise in the text of a task, such as "the dtype of the inputs". 
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -36,9 +37,11 @@ def tensors(value: Any) -> Iterator[Tensor]:
 
 
 def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Change each tensor in a result."""
+    """Change each tensor in a result, those of a module too."""
     if isinstance(value, Tensor):
         return change(value)
+    if isinstance(value, nn.Module):
+        return copy.deepcopy(value)._apply(change)
     if isinstance(value, list | tuple):
         return type(value)(mapped(each, change) for each in value)
     return value
@@ -48,6 +51,8 @@ def corrupted(value: Any) -> Any:
     """Return another value of the same form."""
     if isinstance(value, Tensor):
         return ~value if value.dtype == torch.bool else value + 1
+    if isinstance(value, nn.Module):
+        return mapped(value, corrupted)
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):
@@ -73,12 +78,14 @@ def float32_for(dtype: torch.dtype) -> Violation:
 
 
 def changes_arguments(arguments: list[Any], result: Any) -> Any:
-    """Leave other values in tensors, lists and dictionaries of the caller."""
+    """Leave other values in tensors, modules, lists and dictionaries of the caller."""
     result = mapped(result, Tensor.clone)  # it may be a view of an argument
     for value in arguments:
         if isinstance(value, Tensor):
             with torch.no_grad():
                 value.logical_not_() if value.dtype == torch.bool else value.add_(1)
+        elif isinstance(value, nn.Module):
+            adds_to_weights(value)
         elif isinstance(value, list):
             value.append(value[0] if value else 0)
         elif isinstance(value, dict):
@@ -105,6 +112,12 @@ def leaves_hook(module: nn.Module) -> None:
         part.register_forward_hook(lambda module, arguments, result: None)
 
 
+def adds_to_weights(module: nn.Module) -> None:
+    """Leave other weights in a module."""
+    for parameter in module.parameters():
+        parameter.data.add_(0.01)
+
+
 def wrong_where(holds: Callable[[Any], bool]) -> Violation:
     """Return a wrong result if something holds for an argument."""
 
@@ -116,6 +129,8 @@ def wrong_where(holds: Callable[[Any], bool]) -> Violation:
 
 def is_long(value: Any) -> bool:
     """Whether an argument is longer, along some axis, than a buffer may be."""
+    if isinstance(value, nn.Embedding):
+        return value.num_embeddings > LONG
     if isinstance(value, Tensor):
         return max(value.shape, default=0) > LONG
     if isinstance(value, list | tuple):
@@ -191,9 +206,7 @@ VIOLATIONS: dict[str, dict[str, Call]] = {
         "in mode of evaluation": after(on_modules(nn.Module.eval)),
         "in mode of training": after(on_modules(nn.Module.train)),
         "with a hook": after(on_modules(leaves_hook)),
-        "with other weights": after(
-            on_modules(lambda module: [each.data.add_(0.01) for each in module.parameters()])
-        ),
+        "with other weights": after(on_modules(adds_to_weights)),
     },
     "long": {"wrong beyond a buffer": after(wrong_where(is_long))},
     "large": {"wrong for large integers": after(wrong_where(is_large))},

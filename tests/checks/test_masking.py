@@ -23,8 +23,6 @@ CAUSAL = "masking.causal_mask"
 TARGET = "masking.target_mask"
 SOFTMAX = "masking.masked_softmax"
 BUG = "masking.find_the_bug"
-ANOTHER = "masking.find_another_bug"
-MOVED = "masking.moved_outputs"
 AHEAD = "masking.how_far_ahead"
 
 # Answers that are right, and not the reference's, which may not be called.
@@ -65,14 +63,13 @@ def moved_outputs(model, x):
 # --- the answers -----------------------------------------------------------------------------
 
 
-def test_the_references_of_the_bug_hunts_are_torchs_attention():
+def test_the_reference_of_the_bug_hunt_is_torchs_attention():
     generator = torch.Generator().manual_seed(5)
     query, key, value = (torch.randn(2, 3, 5, 4, generator=generator) for _ in range(3))
     ids = torch.tensor([[7, 2, 9, 0, 0], [4, 4, 6, 8, 1]])
     mask = package.target_mask(ids, 0)
     right = F.scaled_dot_product_attention(query, key, value, mask)
     torch.testing.assert_close(reference.causal_attention(query, key, value, ids, 0), right)
-    torch.testing.assert_close(reference.masked_attention(query, key, value, mask), right)
 
 
 # --- the cases -------------------------------------------------------------------------------
@@ -95,15 +92,13 @@ def test_padding_stands_everywhere_and_has_many_ids(seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_rows_that_may_see_nothing_come_up_in_every_dtype(seed):
-    for key in (SOFTMAX, ANOTHER):
-        empty = {}
-        for case in make_exam(key, seed).cases:
-            rows = case.arguments["mask"].any(axis=-1)
-            assert rows.any(), "a case in which nobody sees anything"
-            empty.setdefault(case.dtype, []).append(not rows.all())
-        assert all(any(found) for found in empty.values()), empty
-        assert {"float16", "float32", "float64"} <= set(empty)
-    assert "bfloat16" in {case.dtype for case in make_exam(SOFTMAX, seed).cases}
+    empty = {}
+    for case in make_exam(SOFTMAX, seed).cases:
+        rows = case.arguments["mask"].any(axis=-1)
+        assert rows.any(), "a case in which nobody sees anything"
+        empty.setdefault(case.dtype, []).append(not rows.all())
+    assert all(any(found) for found in empty.values()), empty
+    assert set(empty) == {"float16", "bfloat16", "float32", "float64"}
 
 
 def test_a_case_in_bfloat16_holds_float32_and_hands_over_bfloat16():
@@ -124,7 +119,7 @@ def test_a_case_in_bfloat16_holds_float32_and_hands_over_bfloat16():
 @pytest.mark.parametrize("seed", range(4))
 def test_what_outputs_depend_on_follows_from_how_a_model_is_made(seed):
     """By its derivatives, in float64; a change of size one is far from rounding, too."""
-    for case in make_exam(MOVED, seed).cases:
+    for case in make_exam(AHEAD, seed).cases:
         description = case.arguments["model"]
         seen = torch.from_numpy(depends(description))
         model, x = MODEL.make("model", case, {}).value, torch.from_numpy(case.arguments["x"])
@@ -190,10 +185,6 @@ def test_nan_is_excused_by_no_mask_that_hides_everything():
 # --- what may and may not be called ----------------------------------------------------------
 
 
-def fused(query, key, value, mask):
-    return F.scaled_dot_product_attention(query, key, value, mask)
-
-
 @pytest.mark.parametrize(
     ("task", "answer", "name"),
     [
@@ -210,7 +201,13 @@ def fused(query, key, value, mask):
             ),
             "masks.target_mask",
         ),
-        (ANOTHER, fused, "functional.scaled_dot_product_attention"),
+        (
+            BUG,
+            lambda query, key, value, ids, pad_id: F.scaled_dot_product_attention(
+                query, key, value, target(ids, pad_id)
+            ),
+            "functional.scaled_dot_product_attention",
+        ),
     ],
 )
 def test_the_piece_itself_is_refused(task, answer, name):
@@ -223,12 +220,7 @@ def test_pieces_of_earlier_tasks_are_welcome():
     def combined(ids, pad_id):
         return package.padding_mask(ids, pad_id) & package.causal_mask(ids.shape[1], ids.device)
 
-    def with_softmax(query, key, value, mask):
-        scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-        return package.masked_softmax(scores, mask) @ value
-
     assert grade(TARGET, combined).score == 1.0
-    assert grade(ANOTHER, with_softmax).score == 1.0
 
 
 # --- forged results --------------------------------------------------------------------------

@@ -25,6 +25,7 @@ WHOLE = (FOLDER / "depth" / "tasks.toml").read_text(encoding="utf-8")
         ("is_an_offset", "is_offset", "needed_offset: no is_offset in properties.py"),
         (LENS, f'{LENS}forbidden = ["@some"]\n', r"no group 'some' in \[groups\]"),
         (LENS, f"{LENS}nothing_to_learn = true\n", "logit_lens: not for a FunctionTask"),
+        ('x = "B T D", returns = "N', 'y = "B T D", returns = "N', "no argument or result y"),
         ("{kept}", "{left}", "'left' in "),
     ],
 )

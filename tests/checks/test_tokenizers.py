@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.checks.material.tokenizers import vocab_loop
 from transformer_checks import grade
 from transformer_checks import tokenizers as reference
 from transformer_checks.assignments.tokenizers.cases import RULES, goes_through
@@ -17,14 +18,13 @@ from transformer_checks.judging.exam import make_exam
 from transformer_checks.running import wire_format
 from transformer_checks.task import Outcome
 from transformer_ref import tokenizers as package
-from transformer_ref.vocabulary import Vocabulary
 
 WORDS = "tokenizers.word_tokenize"
 VOCAB = "tokenizers.build_vocab"
-ENCODE = "tokenizers.encode_tokens"
 TRAIN = "tokenizers.train_bpe"
 BPE = "tokenizers.bpe_encode"
 LEAK = "tokenizers.shortest_leak"
+LONGER = "tokenizers.longer_than_needed"
 
 # Answers that are right, and not the reference's, which may not be called.
 
@@ -55,8 +55,6 @@ def test_the_vocabulary_is_that_of_the_package():
     specials = list(trained.vocabulary.specials)
     ids = reference.build_vocab(words(text), 1, specials)
     assert ids == {token: number for number, token in enumerate(trained.vocabulary.tokens)}
-    tokens = words("b D x .")
-    assert reference.encode_tokens(tokens, ids, "<unk>") == trained.convert_tokens_to_ids(tokens)
 
 
 def test_pieces_are_those_of_the_package():
@@ -84,18 +82,34 @@ def test_a_leak_is_a_piece_that_the_rule_changes(seed):
     assert {case.arguments["encode"]["rule"] for case in exam.cases} == {*RULES}
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_the_word_is_the_first_that_gets_more_pieces_than_two(seed):
+    exam = make_exam(LONGER, seed)
+    sizes = []
+    for case, expected in zip(exam.cases, exam.expected, strict=True):
+        merges, word = case.arguments["merges"], expected.values["word"]
+        known = {"".join(pair) for pair in merges} | {c for pair in merges for c in "".join(pair)}
+        tokenizer = package.BPETokenizer(merges) if all(map(str.isascii, known)) else None
+        if word and tokenizer:
+            assert len(tokenizer.tokenize(word)) > 2
+        assert len(merges) <= 30
+        sizes.append(len(word))
+    assert {0, 4, 5, 6, 12} <= {*sizes}
+    assert sizes.count(0) <= len(sizes) / 3
+
+
 # --- what is told ----------------------------------------------------------------------------
 
 
 def test_an_argument_that_holds_something_odd_after_the_call_is_a_changed_one():
-    def answer(tokens, vocab, unk):
-        ids = [vocab.get(token, vocab[unk]) for token in tokens]
-        vocab["itself"] = vocab
+    def answer(tokens, min_freq, specials):
+        vocab = vocab_loop(tokens, min_freq, specials)
+        specials.append(specials)
         tokens.append(object())
-        return ids
+        return vocab
 
-    message = grade(ENCODE, answer).message
-    assert "changes the caller's `tokens` and `vocab`" in message
+    message = grade(VOCAB, answer).message
+    assert "changes the caller's `tokens` and `specials`" in message
 
 
 def test_the_own_line_is_shown_where_the_library_raises():
@@ -128,12 +142,6 @@ class Unused(package.WordTokenizer):
             ),
             "WordTokenizer.train",
         ),
-        (
-            ENCODE,
-            lambda tokens, vocab, unk: package.WordTokenizer(["a"]).convert_tokens_to_ids(tokens),
-            "Tokenizer.convert_tokens_to_ids",
-        ),
-        (ENCODE, lambda tokens, vocab, unk: Vocabulary(["a"]).encode(tokens), "Vocabulary.encode"),
         (TRAIN, package.learn_merges, "tokenizers.learn_merges"),
         (
             TRAIN,

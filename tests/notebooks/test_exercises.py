@@ -330,16 +330,13 @@ def test_an_unsolved_task_has_no_points_and_says_so_in_one_line(
 # What the hint on the code as found must leave to the students.
 SECRETS = {
     "blocks.find_the_bug": ("axes",),
-    "blocks.find_the_second_bug": ("memory",),
     "depth.find_the_bug": ("value",),
     "gpt.find_the_bug": ("shift",),
     "gpt.find_another_bug": ("window",),
     "masking.find_the_bug": ("None", "row", "column"),
-    "masking.find_another_bug": ("-inf", "-1e10", "finfo"),
     "positions.find_the_bug": ("10000",),
     "sequences.find_the_bug": ("flip",),
     "training.find_the_bug": ("ignore_index",),
-    "training.find_the_silent_bug": ("padding",),
 }
 
 

@@ -18,6 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks import __main__ as command
 from benchmarks import (
     attention,
+    check_time,
     decoding,
     gpu,
     grading,
@@ -63,6 +64,7 @@ SMALL: dict[str, Callable[[Setting], Any]] = {
         grading.against_nbgrader, make=lambda *_: None, commands=(("-c", ""), ("-c", ""))
     ),
     "grading-growth": partial(grading.for_more_students, make=lambda *_: None, command=("-c", "")),
+    "check-time": partial(check_time.of_all_tasks, keys=["depth.cnn_receptive_field"]),
     "throughput": partial(
         scaling.throughput, config=TINY, lengths=(4, 8, 16, 32), batches=(1, 2, 4), length=4
     ),

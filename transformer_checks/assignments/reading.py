@@ -20,7 +20,8 @@ FOLDER = Path(__file__).parent
 NEEDED = {"stub", "contract", "returns"}
 OPTIONAL = {
     *("any_float", "ask", "cases", "demands", "find", "forbidden", "form"),
-    *("makers", "nothing_to_learn", "observe", "properties", "reference", "tolerances"),
+    *("makers", "nothing_to_learn", "observe", "properties", "reference", "shapes"),
+    "tolerances",
 }
 FLAGS = {"any_float", "nothing_to_learn"}
 
@@ -91,6 +92,7 @@ class _Reader:
                 self._property(name, text) for text in fields.get("properties", ())
             ),
             "forbidden": (*self._forbidden(name, fields.get("forbidden", ())), own),
+            "shapes": self._shapes(name, stub, fields),
             "demands": tuple(fields.get("demands", ())),
             "load_misconceptions": lambda: misconceptions_of(self.slug)[name],
             "makers": {
@@ -142,6 +144,14 @@ class _Reader:
                 return getattr(module, name)
         places = " or ".join(f"{module.__name__.rpartition('.')[2]}.py" for module in modules)
         raise self._error(task, f"no {name} in {places}")
+
+    def _shapes(self, task: str, stub: str, fields: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+        """Split shapes such as "... T K" into the names of their axes."""
+        shapes: dict[str, str] = fields.get("shapes", {})
+        known = {*re.findall(r"\w+", stub), *fields["returns"], "returns"}
+        if unknown := shapes.keys() - known:
+            raise self._error(task, f"shapes: no argument or result {', '.join(sorted(unknown))}")
+        return {name: tuple(axes.split()) for name, axes in shapes.items()}
 
     def _property(self, task: str, text: str) -> Callable[..., Any]:
         """Return a function of properties.py, or what it makes of a text: "ends_with(norm2)"."""

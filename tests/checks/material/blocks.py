@@ -22,7 +22,6 @@ import torch.nn.functional as F
 
 import transformer_ref.attention as tr
 from transformer_ref import layers as package
-from transformer_ref.model import Transformer, TransformerConfig
 
 # =============================================================================================
 # layer_norm
@@ -113,7 +112,7 @@ def m_norm_float32(x, weight, bias, eps):
 
 
 # =============================================================================================
-# FeedForward
+# feed-forward networks, as parts of the layers below
 # =============================================================================================
 
 
@@ -187,25 +186,6 @@ class FFDouble(nn.Module):
         w2, b2 = self.linear2.weight.double(), self.linear2.bias.double()
         hidden = torch.maximum(x.double() @ w1.T + b1, torch.tensor(0.0, dtype=torch.float64))
         return (hidden @ w2.T + b2).to(x.dtype)
-
-
-def _ff(forward, *, bias=True, names=("linear1", "linear2"), first=None):
-    class FF(nn.Module):
-        def __init__(self, d_model, d_ff):
-            super().__init__()
-            size_in, size_out = (d_model, d_ff) if first is None else first(d_model, d_ff)
-            self.add_module(names[0], nn.Linear(size_in, size_out, bias=bias))
-            self.add_module(names[1], nn.Linear(size_out, size_in, bias=bias))
-
-        def forward(self, x):
-            return forward(self, x)
-
-    FF.__name__ = getattr(forward, "__name__", "FF")
-    return FF
-
-
-def _ff_right(self, x):
-    return self.linear2(F.relu(self.linear1(x)))
 
 
 # =============================================================================================
@@ -638,78 +618,137 @@ class m_dec_mask_of_one_head(Dec):
 
 
 # =============================================================================================
-# count_parameters
+# count_multiplications
 # =============================================================================================
 
 
-def count_parts(d_model, d_ff, num_layers, vocab_size):
-    def linear(n, m):
-        return n * m + m
+def count_parts(d_model, d_ff, num_layers, vocab_size, src_len, tgt_len):
+    def linear(tokens, n, m):
+        return tokens * n * m
 
-    mha = 4 * linear(d_model, d_model)
-    ffn = linear(d_model, d_ff) + linear(d_ff, d_model)
-    ln = 2 * d_model
-    encoder = num_layers * (mha + ffn + 2 * ln)
-    decoder = num_layers * (2 * mha + ffn + 3 * ln)
-    return vocab_size * d_model + encoder + decoder
+    def attention(queries, keys):
+        ends = linear(queries, d_model, d_model) + linear(keys, d_model, d_model)
+        return 2 * ends + 2 * linear(queries, d_model, keys)
+
+    def ffn(tokens):
+        return linear(tokens, d_model, d_ff) + linear(tokens, d_ff, d_model)
+
+    encoder = attention(src_len, src_len) + ffn(src_len)
+    decoder = attention(tgt_len, tgt_len) + attention(tgt_len, src_len) + ffn(tgt_len)
+    return num_layers * (encoder + decoder) + linear(tgt_len, d_model, vocab_size)
 
 
-def count_formula(d_model, d_ff, num_layers, vocab_size):
-    d, f = d_model, d_ff
-    return num_layers * (12 * d * d + 4 * d * f + 2 * f + 24 * d) + vocab_size * d
+def count_formula(d, f, n, v, s, t):
+    linear = d * d * (6 * s + 6 * t) + 2 * d * f * (s + t)
+    return n * (linear + 2 * d * (s * s + t * t + s * t)) + t * d * v
 
 
-def count_loop(d_model, d_ff, num_layers, vocab_size):
-    total = d_model * vocab_size
-    for layer in range(2 * num_layers):
-        attentions = 1 + layer % 2
-        total += attentions * 4 * d_model * (d_model + 1)
-        total += d_model * d_ff * 2 + d_ff + d_model
-        total += (attentions + 1) * 2 * d_model
+def count_loop(d_model, d_ff, num_layers, vocab_size, src_len, tgt_len):
+    total = 0
+    for _ in range(num_layers):
+        for queries, keys in ((src_len, src_len), (tgt_len, tgt_len), (tgt_len, src_len)):
+            for tokens in (queries, keys, keys, queries):
+                total += tokens * d_model**2
+            total += queries * keys * d_model * 2
+        for tokens in (src_len, tgt_len):
+            total += tokens * d_ff * d_model + tokens * d_model * d_ff
+    total += tgt_len * vocab_size * d_model
     return total
 
 
-def count_modules(d_model, d_ff, num_layers, vocab_size):
+def count_from_weights(d_model, d_ff, num_layers, vocab_size, src_len, tgt_len):
+    """Each matrix of the package's layers, times the tokens that go through it."""
     with torch.device("meta"):
-        encoder = package.EncoderLayer(d_model, 1, d_ff)
-        decoder = package.DecoderLayer(d_model, 1, d_ff)
-        embedding = nn.Embedding(vocab_size, d_model)
-    one, two, three = (
-        sum(p.numel() for p in module.parameters()) for module in (encoder, decoder, embedding)
-    )
-    return num_layers * (one + two) + three
+        layers = package.EncoderLayer(d_model, 1, d_ff), package.DecoderLayer(d_model, 1, d_ff)
+    total = 0
+    for layer, own in zip(layers, (src_len, tgt_len), strict=True):
+        for name, weight in layer.named_parameters():
+            if weight.ndim == 2:
+                from_memory = name.startswith(("cross_attention.k", "cross_attention.v"))
+                total += weight.numel() * (src_len if from_memory else own)
+    pairs = src_len**2 + tgt_len**2 + src_len * tgt_len
+    return num_layers * (total + 2 * pairs * d_model) + vocab_size * d_model * tgt_len
 
 
-def count_model(d_model, d_ff, num_layers, vocab_size):
-    with torch.device("meta"):
-        config = TransformerConfig(
-            vocab_size,
-            vocab_size,
-            d_model=d_model,
-            num_heads=1,
-            num_encoder_layers=num_layers,
-            num_decoder_layers=num_layers,
-            d_ff=d_ff,
-            tie_weights="all",
-        )
-        return sum(parameter.numel() for parameter in Transformer(config).parameters())
-
-
-def count_numpy(d_model, d_ff, num_layers, vocab_size):
+def count_numpy(d_model, d_ff, num_layers, vocab_size, src_len, tgt_len):
     print("counting")
-    shapes = [(d_model, d_model), (d_model,)] * 12 + [(d_model,)] * 10
-    shapes += 2 * [(d_model, d_ff), (d_ff,), (d_ff, d_model), (d_model,)]
-    return np.int64(num_layers * sum(math.prod(s) for s in shapes) + vocab_size * d_model)
+    square, tokens = d_model * d_model, np.array([src_len, tgt_len], dtype=object)
+    per_token = np.array([4 * square + 2 * d_model * d_ff, 6 * square + 2 * d_model * d_ff])
+    layers = int((tokens * per_token).sum()) + 2 * src_len * square
+    layers += 2 * d_model * (src_len * (src_len + tgt_len) + tgt_len**2)
+    return np.int64(num_layers * layers + vocab_size * d_model * tgt_len)
 
 
-def count_dict(d_model, d_ff, num_layers, vocab_size):
-    table = {
-        "embedding": vocab_size * d_model,
-        "attention": 3 * num_layers * (4 * d_model**2 + 4 * d_model),
-        "feed-forward": 2 * num_layers * (2 * d_model * d_ff + d_ff + d_model),
-        "norms": 5 * num_layers * 2 * d_model,
-    }
-    return int(sum(table.values()))
+# One line of the count each: of all linear layers, the pairs, and the output layer.
+def _count(linear=None, pairs=None, output=None):
+    def count(d, f, n, v, s, t):
+        one = linear(d, f, s, t) if linear else 6 * d * d * (s + t) + 2 * d * f * (s + t)
+        two = pairs(s, t) if pairs else s * s + t * t + s * t
+        return n * (one + 2 * d * two) + (output(d, v, s, t) if output else t * d * v)
+
+    return count
+
+
+# =============================================================================================
+# lookup_network
+# =============================================================================================
+
+
+def _network(first, bias, second, d_ff=None):
+    network = package.FeedForward(first.shape[1], d_ff or len(first))
+    parts = {"linear1.weight": first, "linear1.bias": bias, "linear2.weight": second}
+    network.load_state_dict({**parts, "linear2.bias": torch.zeros(first.shape[1])})
+    return network
+
+
+def look_state(keys, values):
+    n, d = keys.shape
+    return _network(keys, torch.full((n,), 1.0 - d), values.T)
+
+
+def look_barely(keys, values):
+    """The other end: a match gives 2, and a neighbor exactly 0."""
+    return _network(keys, torch.full((len(keys),), 2.0 - keys.shape[1]), values.T / 2)
+
+
+def look_scaled(keys, values):
+    d = keys.shape[1]
+    return _network(keys * 10, torch.full((len(keys),), -10.0 * (d - 1.5)), values.T / 15)
+
+
+def look_loop(keys, values):
+    print("units", len(keys))
+    network = package.FeedForward(keys.shape[1], len(keys)).eval()
+    for unit, (key, value) in enumerate(zip(keys, values, strict=True)):
+        network.linear1.weight.data[unit] = key
+        network.linear1.bias.data[unit] = 1 - (key * key).sum()
+        network.linear2.weight.data[:, unit] = value
+    return network
+
+
+def look_parameters(keys, values):
+    network = package.FeedForward(keys.size(-1), keys.size(0))
+    network.linear1.weight = nn.Parameter(keys)
+    network.linear1.bias = nn.Parameter(-torch.ones(len(keys)) * (keys.size(-1) - 1))
+    network.linear2.weight = nn.Parameter(values.t().contiguous())
+    nn.init.zeros_(network.linear2.bias)
+    return network
+
+
+def look_all_tokens(keys, values):
+    """A unit for every token of 1 and -1, most of which write nothing."""
+    d = keys.shape[1]
+    tokens = torch.cartesian_prod(*[torch.tensor([1.0, -1.0])] * d)
+    same = (tokens[:, None] == keys).all(-1).float()
+    return _network(tokens, torch.full((2**d,), 1.0 - d), (same @ values).T, 2**d)
+
+
+def look_three_units(keys, values):
+    """Three units a key, which together give 1 for a match and 0 for a neighbor."""
+    n, d = keys.shape
+    bias = torch.cat([torch.full((n,), shift - d) for shift in (3.0, 1.0, 2.5)])
+    writes = torch.cat([values, 3 * values, -2 * values]).T
+    return _network(keys.repeat(3, 1), bias, writes, 3 * n)
 
 
 # =============================================================================================
@@ -731,84 +770,6 @@ def _adds(norm):
 
     add_and_norm.__name__ = getattr(norm, "__name__", "add_and_norm")
     return add_and_norm
-
-
-# =============================================================================================
-# find_the_second_bug: CrossAttentionBlock
-# =============================================================================================
-
-
-class Block(nn.Module):
-    """A right one in parts that a wrong one overrides."""
-
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        self.cross_attention = tr.MultiHeadAttention(d_model, num_heads)
-        self.norm = nn.LayerNorm(d_model)
-
-    def look(self, x, memory, mask):
-        return self.cross_attention(x, memory, memory, mask)
-
-    def end(self, x, found):
-        return self.norm(x + found)
-
-    def forward(self, x, memory, memory_mask=None):
-        return self.end(x, self.look(x, memory, memory_mask))
-
-
-class BlockKeywords(nn.Module):
-    def __init__(self, d, h):
-        super().__init__()
-        self.cross_attention = tr.MultiHeadAttention(d, h)
-        self.norm = OwnNorm(d)
-
-    def forward(self, target, source, mask=None):
-        print(target.shape)
-        found = self.cross_attention(value=source, key=source, query=target, mask=mask)
-        return self.norm(target + found)
-
-
-class BlockFused(nn.Module):
-    def __init__(self, d_model, num_heads, dropout=0.0):
-        super().__init__()
-        self.cross_attention = EncOwnParts.Attention(d_model, num_heads)
-        self.norm = nn.LayerNorm(d_model)
-
-    def forward(self, x, memory, memory_mask=None):
-        a = self.cross_attention
-        q = a.q_proj(x).unflatten(-1, (a.h, -1)).transpose(1, 2)
-        k = a.k_proj(memory).unflatten(-1, (a.h, -1)).transpose(1, 2)
-        v = a.v_proj(memory).unflatten(-1, (a.h, -1)).transpose(1, 2)
-        found = F.scaled_dot_product_attention(q, k, v, attn_mask=memory_mask)
-        return self.norm(x + a.out_proj(found.transpose(1, 2).flatten(2)))
-
-
-class BlockFunctional(Block):
-    def end(self, x, found):
-        warnings.warn("functional", UserWarning, stacklevel=1)
-        return F.layer_norm(found + x, x.shape[-1:], self.norm.weight, self.norm.bias)
-
-
-class BlockOneByOne(Block):
-    """One target token after the other: each asks by itself."""
-
-    def look(self, x, memory, mask):
-        length = x.shape[1]
-        if mask is not None:
-            mask = mask.expand(*mask.shape[:-2], length, mask.shape[-1])
-        found = [
-            self.cross_attention(
-                x[:, t : t + 1], memory, memory, None if mask is None else mask[..., t : t + 1, :]
-            )
-            for t in range(length)
-        ]
-        return torch.cat(found, dim=1)
-
-
-class m_block_mask_of_one_head(Block):
-    def look(self, x, memory, mask):
-        mask = mask[:, :1] if mask is not None and mask.ndim == 4 else mask
-        return super().look(x, memory, mask)
 
 
 # =============================================================================================
@@ -989,7 +950,15 @@ CORRECT = {
         norm_of_rms,
         norm_in_place,
     ],
-    "blocks.FeedForward": [FFSequence, FFSequential, FFFunctional, FFMatrices, FFTokens, FFDouble],
+    "blocks.lookup_network": [
+        look_state,
+        look_barely,
+        look_scaled,
+        look_loop,
+        look_parameters,
+        look_all_tokens,
+        look_three_units,
+    ],
     "blocks.EncoderLayer": [
         EncTorch,
         EncAnnotated,
@@ -1008,14 +977,13 @@ CORRECT = {
         DecOfBlocks,
         Dec,
     ],
-    "blocks.count_parameters": [
+    "blocks.count_multiplications": [
         count_parts,
         count_formula,
         count_loop,
-        count_modules,
-        count_model,
+        count_from_weights,
         count_numpy,
-        count_dict,
+        _count(),
     ],
     "blocks.find_the_bug": [
         bug_mended,
@@ -1026,13 +994,6 @@ CORRECT = {
         _adds(norm_einsum),
         _adds(norm_of_rms),
         lambda x, change, weight, bias, eps: norm_two_means(change + x, weight, bias, eps),
-    ],
-    "blocks.find_the_second_bug": [
-        Block,
-        BlockKeywords,
-        BlockFused,
-        BlockFunctional,
-        BlockOneByOne,
     ],
     "blocks.damage_by_sublayer": [
         sub_flow,
@@ -1050,14 +1011,21 @@ CORRECT = {
     ],
 }
 
-WRONG = {}
+WRONG = {
+    "blocks.count_multiplications": [
+        (_count(pairs=lambda s, t: s * s + t * t), "pairs-missing"),
+    ],
+}
 
 MUTANTS = {
     "blocks.layer_norm": [m_norm_float32],
-    "blocks.FeedForward": [
-        _ff(lambda self, x: F.dropout(_ff_right(self, x), 0.1, self.training)),
-        _ff(lambda self, x: _ff_right(self, x.flip(1))),
-        _ff(lambda self, x: _ff_right(self, x.mean(1, keepdim=True).expand_as(x))),
+    "blocks.lookup_network": [
+        # The first key of many is lost.
+        lambda k, v: (
+            look_state(k, torch.cat([0 * v[:1], v[1:]])) if len(k) > 9 else look_state(k, v)
+        ),
+        # A neighbor of each key still fires a little.
+        lambda k, v: _network(k, torch.full((len(k),), 2.02 - k.shape[1]), v.T / 2.02),
     ],
     "blocks.EncoderLayer": [
         partial(EncTorch, dropout=0.1),
@@ -1065,8 +1033,10 @@ MUTANTS = {
         m_enc_mask_of_one_head,
     ],
     "blocks.DecoderLayer": [partial(DecTorch, dropout=0.1), m_dec_mask_of_one_head],
-    "blocks.count_parameters": [lambda d_model, d_ff, num_layers, vocab_size: 63_082_496],
-    "blocks.find_the_second_bug": [m_block_mask_of_one_head],
+    "blocks.count_multiplications": [
+        lambda d, f, n, v, s, t: 1_586_124_800,
+        _count(pairs=lambda s, t: s * s + t * t + s * t - (s == t)),
+    ],
     "blocks.damage_by_sublayer": [m_sub_first_sequence, m_sub_eval],
     "blocks.dead_units": [_listed(lambda ff, x: _before(ff, x).amax(0) <= 1e-6)],
 }

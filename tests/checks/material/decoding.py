@@ -7,12 +7,9 @@ They are written apart from the checks, in the ways in which people write decodi
 
 from __future__ import annotations
 
-import collections
-import functools
 import heapq
 import itertools
 import math
-import operator
 import warnings
 from collections import namedtuple
 
@@ -97,97 +94,108 @@ def m_greedy_is(next_logits, bos_id, eos_id, max_len):
 
 
 # =============================================================================================
-# filter_logits
+# sample
 # =============================================================================================
 
 
-def filter_scatter(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        values, places = logits.topk(min(top_k, logits.size(-1)), dim=-1)
-        logits = torch.full_like(logits, NINF).scatter(-1, places, values)
-    if top_p is not None:
-        ordered, order = torch.sort(logits, dim=-1, descending=True)
-        before = torch.softmax(ordered, -1).cumsum(-1).roll(1, -1)
-        before[..., 0] = 0
-        gone = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order, before >= top_p)
-        logits = logits.masked_fill(gone, NINF)
-    return logits
+def sample_threshold(logits, temperature, top_k, top_p, uniform):
+    """No sorted order: each token is compared with all others of its row."""
+    probs = F.softmax(logits / temperature.unsqueeze(-1), dim=-1)
+    ahead = probs[:, None, :] > probs[:, :, None]  # (B, V, V): who is more likely
+    probs = probs.masked_fill(ahead.sum(-1) >= top_k[:, None], 0)
+    probs = probs / probs.sum(-1, keepdim=True)
+    before = (ahead * probs[:, None, :]).sum(-1)
+    probs = torch.where(before < top_p[:, None], probs, 0)
+    probs = probs / probs.sum(-1, keepdim=True)
+    line = probs.cumsum(-1)
+    return probs, (line > uniform[:, None]).int().argmax(-1)
 
 
-def filter_threshold(logits, top_k=None, top_p=None):
-    out = logits.clone()
-    if top_k is not None and top_k < out.shape[-1]:
-        kth = torch.sort(out, dim=-1, descending=True).values[..., top_k - 1 : top_k]
-        out[out < kth] = NINF
-    if top_p is not None:
-        shares = F.softmax(out, dim=-1)
-        # What is at least as likely as a token has these shares together; without itself.
-        likelier = shares[..., None, :] > shares[..., :, None]
-        together = (likelier * shares[..., None, :]).sum(-1)
-        out[together >= top_p] = NINF
-    return out
+def sample_rows(logits, temperature, top_k, top_p, uniform):
+    warnings.warn("row by row", UserWarning, stacklevel=1)
+    rows, tokens = [], []
+    for b in range(len(logits)):
+        row = torch.exp(torch.log_softmax(logits[b].double() / temperature[b].double(), 0))
+        order = row.argsort(descending=True)
+        stay = order[: int(top_k[b])]
+        shares = row[stay] / row[stay].sum()
+        count = int((shares.cumsum(0) < top_p[b]).sum()) + 1
+        stay = stay[:count]
+        kept = torch.zeros_like(row)
+        kept[stay] = row[stay] / row[stay].sum()
+        rows.append(kept)
+        tokens.append(int(torch.searchsorted(kept.cumsum(0), uniform[b].double())))
+    return torch.stack(rows).to(logits.dtype), torch.tensor(tokens)
 
 
-def _filter_row(row, top_k, top_p):
-    order = sorted(range(len(row)), key=lambda i: -row[i])
-    if top_k is not None:
-        order = order[:top_k]
-    if top_p is not None:
-        weights = [math.exp(row[i] - row[order[0]]) for i in order]
-        total, count, so_far = sum(weights), 0, 0.0
-        while count < len(order) and (count == 0 or so_far < top_p * total):
-            so_far += weights[count]
-            count += 1
-        order = order[:count]
-    return [value if i in order else NINF for i, value in enumerate(row)]
+def _sample_row(row, temperature, top_k, top_p, uniform):
+    order = sorted(range(len(row)), key=lambda i: -row[i])[:top_k]
+    weights = {i: math.exp((row[i] - row[order[0]]) / temperature) for i in order}
+    whole, so_far, kept = sum(weights.values()), 0.0, {}
+    for i in order:
+        if so_far >= top_p * whole:
+            break
+        kept[i] = weights[i]
+        so_far += weights[i]
+    probs = [kept.get(i, 0.0) / so_far for i in range(len(row))]
+    ends = list(itertools.accumulate(probs))
+    return probs, next(i for i, end in enumerate(ends) if end > uniform)
 
 
-def filter_python(logits, top_k=None, top_p=None):
-    rows = logits.reshape(-1, logits.shape[-1]).tolist()
-    found = [_filter_row(row, top_k, top_p) for row in rows]
-    return torch.tensor(found, dtype=logits.dtype, device=logits.device).reshape(logits.shape)
+def sample_python(logits, temperature, top_k, top_p, uniform):
+    columns = (x.tolist() for x in (logits, temperature, top_k, top_p, uniform))
+    found = [_sample_row(*settings) for settings in zip(*columns, strict=True)]
+    probs, tokens = zip(*found, strict=True)
+    print("tokens", tokens)
+    return torch.tensor(probs, dtype=logits.dtype), torch.tensor(tokens)
 
 
-def filter_numpy(logits, top_k=None, top_p=None):
-    x = logits.detach().cpu().numpy().astype(np.float64)
-    rank = (-x).argsort(-1).argsort(-1)
-    if top_k is not None:
-        x = np.where(rank < top_k, x, -np.inf)
-    if top_p is not None:
-        p = np.exp(x - x.max(-1, keepdims=True))
-        p /= p.sum(-1, keepdims=True)
-        order = (-p).argsort(-1)
-        before = np.take_along_axis(p, order, -1).cumsum(-1) - np.take_along_axis(p, order, -1)
-        keep = np.empty_like(before)
-        np.put_along_axis(keep, order, before, -1)
-        x = np.where(keep < top_p, x, -np.inf)
-    print("filtered", x.shape)
-    return torch.from_numpy(x).to(logits.device, logits.dtype)
+def sample_filled(logits, temperature, top_k, top_p, uniform):
+    """Logits of minus infinity, and a softmax after each cut."""
+    scaled = logits / temperature[:, None]
+    rank = scaled.argsort(-1, descending=True).argsort(-1)
+    scaled = torch.where(rank < top_k[:, None], scaled, NINF)
+    ordered = scaled.softmax(-1).sort(-1, descending=True).values
+    count = (ordered.cumsum(-1) < top_p[:, None]).sum(-1, keepdim=True) + 1
+    probs = torch.where(rank < count, scaled, NINF).softmax(-1)
+    return probs, torch.searchsorted(probs.cumsum(-1), uniform[:, None]).squeeze(-1)
 
 
-def filter_ascending(logits, top_k=None, top_p=None):
-    warnings.warn("from the tail", UserWarning, stacklevel=1)
-    if top_k:
-        k = min(top_k, logits.size(-1))
-        logits = logits.masked_fill(logits < logits.topk(k)[0][..., -1, None], NINF)
-    if top_p:
-        ordered, order = logits.sort(descending=False, dim=-1)
-        tail = ordered.softmax(dim=-1).cumsum(dim=-1)
-        gone = tail <= 1 - top_p
-        gone[..., -1] = False
-        logits = logits.masked_fill(gone.scatter(-1, order, gone), NINF)
-    return logits
+def sample_numpy(logits, temperature, top_k, top_p, uniform):
+    x = logits.numpy().astype(np.float64) / temperature.numpy()[:, None]
+    x = np.exp(x - x.max(1, keepdims=True))
+    order = (-x).argsort(1)
+    down = np.take_along_axis(x, order, 1)
+    down[np.arange(x.shape[1])[None] >= top_k.numpy()[:, None]] = 0
+    down /= down.sum(1, keepdims=True)
+    down[down.cumsum(1) - down >= top_p.numpy()[:, None]] = 0
+    down /= down.sum(1, keepdims=True)
+    probs = np.zeros_like(x)
+    np.put_along_axis(probs, order, down, 1)
+    tokens = (probs.cumsum(1) > uniform.numpy()[:, None]).argmax(1)
+    return [torch.from_numpy(probs).to(logits.dtype), torch.from_numpy(tokens)]
 
 
-def filter_where(logits, *, top_k=None, top_p=None):
-    rank = logits.argsort(-1, descending=True).argsort(-1)
-    keep = torch.ones_like(rank, dtype=torch.bool) if top_k is None else rank < top_k
-    logits = torch.where(keep, logits, NINF)
-    if top_p is not None:
-        p = logits.softmax(-1).sort(-1, descending=True).values
-        count = (p.cumsum(-1) < top_p).sum(-1, keepdim=True) + 1
-        logits = torch.where(rank < count, logits, NINF)
-    return logits
+def sample_ascending(logits, temperature, top_k, top_p, uniform):
+    """From the tail: what is thrown away has at most 1 - top_p together."""
+    size = logits.shape[1]
+    probs = torch.softmax(logits.div(temperature.view(-1, 1)), 1)
+    up, order = torch.sort(probs, 1)
+    up = up.masked_fill(torch.arange(size) < size - top_k.view(-1, 1), 0.0)
+    up = up / up.sum(1, True)
+    tail = up.cumsum(1) <= 1 - top_p.view(-1, 1)
+    tail[:, -1] = False
+    up = up.masked_fill(tail, 0.0)
+    back = order.argsort(1)
+    probs = (up / up.sum(1, True)).gather(1, back)
+    passed = probs.cumsum(1).le(uniform.view(-1, 1))
+    return probs, passed.sum(1)
+
+
+def m_sample_greedy_of_one(logits, temperature, top_k, top_p, uniform):
+    """Right, except that two tokens always stay where top_k allows it."""
+    top_p = torch.maximum(top_p, logits.softmax(-1).amax(-1) + 1e-3)
+    return sample_threshold(logits, temperature, top_k, top_p, uniform)
 
 
 # =============================================================================================
@@ -557,82 +565,61 @@ def blame_numpy(next_log_probs, said, listed):
 
 
 # =============================================================================================
-# clipped_precision
+# cache_bytes
 # =============================================================================================
 
 
-def precision_dict(hypothesis, references, n):
-    def counted(tokens):
-        found = {}
-        for start in range(len(tokens) - n + 1):
-            gram = " ".join(tokens[start : start + n])
-            found[gram] = found.get(gram, 0) + 1
-        return found
-
-    mine = counted(hypothesis)
-    theirs = [counted(each) for each in references]
-    clipped = 0
-    for gram, times in mine.items():
-        clipped += min(times, max(each.get(gram, 0) for each in theirs))
-    return clipped, sum(mine.values())
+def bytes_steps(config, tokens, source, free):
+    heads = config["kv_heads"] if "kv_heads" in config else config["heads"]
+    if "window" in config and config["window"] < tokens:
+        tokens = config["window"]
+    numbers = config["layers"] * heads * config["d_head"] * (tokens + source)
+    total = 2 * numbers * config["bytes"]
+    fits = 0
+    while (fits + 1) * total <= free:
+        fits += 1
+    return total, fits
 
 
-def precision_lists(hypothesis, references, n):
-    def grams(tokens):
-        return [tokens[i : i + n] for i in range(len(tokens)) if i + n <= len(tokens)]
-
-    mine, theirs = grams(hypothesis), [grams(each) for each in references]
-    different = [gram for i, gram in enumerate(mine) if gram not in mine[:i]]
-    allowed = [max(each.count(gram) for each in theirs) for gram in different]
-    counted = zip(different, allowed, strict=True)
-    return sum(min(mine.count(gram), limit) for gram, limit in counted), len(mine)
+def bytes_layers(config, tokens, source, free):
+    total = 0
+    for _ in range(config["layers"]):
+        for length in (min(tokens, config.get("window") or tokens), source):
+            keys = values = length * config.get("kv_heads", config["heads"]) * config["d_head"]
+            total += (keys + values) * config["bytes"]
+    return total, divmod(free, total)[0]
 
 
-def precision_zip(hypothesis, references, n):
-    def grams(tokens):
-        return list(zip(*(tokens[i:] for i in range(n)), strict=False))
-
-    left = {}
-    for each in references:
-        for gram in grams(each):
-            left[gram] = max(left.get(gram, 0), grams(each).count(gram))
-    clipped = 0
-    for gram in grams(hypothesis):
-        if left.get(gram, 0) > 0:
-            left[gram] -= 1
-            clipped += 1
-    return clipped, max(0, len(hypothesis) - n + 1)
+def bytes_tensors(config, tokens, source, free):
+    whole = {"kv_heads": config["heads"], "window": math.inf, **config}
+    kept = int(min(whole["window"], tokens))
+    shape = (2, whole["layers"], whole["kv_heads"], kept + source, whole["d_head"])
+    total = torch.empty(shape, device="meta").numel() * whole["bytes"]
+    print(shape)
+    return total, int(free / total)
 
 
-def precision_union(hypothesis, references, n):
-    def grams(tokens):
-        return collections.Counter(
-            tuple(tokens[i : i + n]) for i in range(max(0, len(tokens) - n + 1))
-        )
-
-    together = functools.reduce(operator.or_, map(grams, references))
-    kept = grams(hypothesis) & together
-    return sum(kept.values()), sum(grams(hypothesis).values())
+def bytes_numpy(config, tokens, source, free):
+    warnings.warn("numpy", UserWarning, stacklevel=1)
+    names = ("layers", "d_head", "bytes")
+    each = np.prod([2, config.get("kv_heads", config["heads"]), *(config[name] for name in names)])
+    total = each * (np.minimum(tokens, config.get("window", tokens)) + source)
+    return total, np.floor_divide(free, total)
 
 
-def precision_numpy(hypothesis, references, n):
-    words = sorted({word for each in [hypothesis, *references] for word in each})
-
-    def rows(tokens):
-        ids = [words.index(word) for word in tokens]
-        return np.array([ids[i : i + n] for i in range(len(ids) - n + 1)]).reshape(-1, n)
-
-    mine, theirs = rows(hypothesis), [rows(each) for each in references]
-    clipped = 0
-    for gram in np.unique(mine, axis=0):
-        limit = max((each == gram).all(1).sum() for each in theirs)
-        clipped += min((mine == gram).all(1).sum(), limit)
-    return int(clipped), len(mine)
+def bytes_pop(config, tokens, source, free):
+    config = dict(config)
+    heads, window = config.pop("kv_heads", None), config.pop("window", 10**9)
+    other = config.pop("heads")
+    total = (
+        math.prod(config.values()) * 2 * (heads or other) * (sorted([tokens, window])[0] + source)
+    )
+    return total, math.floor(free / total)
 
 
-def m_precision_missed(hypothesis, references, n):
-    clipped, total = precision_dict(hypothesis, references, n)
-    return total - clipped, total
+def m_bytes_copies(config, tokens, source, free):
+    total, fits = bytes_steps(config, tokens, source, free)
+    return total, min(fits, 7)
 
 
 CORRECT = {
@@ -644,13 +631,13 @@ CORRECT = {
         greedy_python,
         greedy_softmax,
     ],
-    "decoding.filter_logits": [
-        filter_scatter,
-        filter_threshold,
-        filter_python,
-        filter_numpy,
-        filter_ascending,
-        filter_where,
+    "decoding.sample": [
+        sample_threshold,
+        sample_rows,
+        sample_python,
+        sample_filled,
+        sample_numpy,
+        sample_ascending,
     ],
     "decoding.beam_search": [
         beam_lists,
@@ -690,12 +677,12 @@ CORRECT = {
         blame_softmax_again,
         blame_numpy,
     ],
-    "decoding.clipped_precision": [
-        precision_dict,
-        precision_lists,
-        precision_zip,
-        precision_union,
-        precision_numpy,
+    "decoding.cache_bytes": [
+        bytes_steps,
+        bytes_layers,
+        bytes_tensors,
+        bytes_numpy,
+        bytes_pop,
     ],
 }
 
@@ -703,6 +690,7 @@ WRONG = {}
 
 MUTANTS = {
     "decoding.greedy_decode": [m_greedy_is],
+    "decoding.sample": [m_sample_greedy_of_one],
     "decoding.find_the_bug": [m_bug_one_step],
-    "decoding.clipped_precision": [m_precision_missed],
+    "decoding.cache_bytes": [m_bytes_copies],
 }

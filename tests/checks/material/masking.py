@@ -7,6 +7,7 @@ They are written apart from the checks, in the ways in which people write masks.
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 
@@ -311,45 +312,169 @@ def m_bug_zero_padding_queries(query, key, value, ids, pad_id):
 
 
 # =============================================================================================
-# find_another_bug
+# packed_inputs
 # =============================================================================================
 
 
-def _attend(weigh):
-    def masked_attention(query, key, value, mask):
-        scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
-        return torch.matmul(weigh(scores, mask), value)
-
-    return masked_attention
-
-
-def another_mended(query, key, value, mask):
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    return tr.masked_softmax(scores, mask) @ value
-
-
-def another_wide(query, key, value, mask):
-    q, k, v = query.double(), key.double(), value.double()
-    scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -1e10)
-    weights = scores.softmax(dim=-1).masked_fill(~mask, 0.0)
-    return (weights @ v).to(query.dtype)
+def packed_loops(documents):
+    B, T = documents.shape
+    rows = documents.tolist()
+    mask = torch.zeros(B, 1, T, T, dtype=torch.bool, device=documents.device)
+    positions = torch.zeros_like(documents)
+    for b, row in enumerate(rows):
+        for t, number in enumerate(row):
+            if number:
+                start = row.index(number)
+                mask[b, 0, t, start : t + 1] = True
+                positions[b, t] = t - start
+    print(positions)
+    return mask, positions
 
 
-def another_output_zeroed(query, key, value, mask):
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    low = torch.finfo(scores.dtype).min
-    weights = torch.where(mask, scores, low).softmax(dim=-1)
-    return (weights @ value).masked_fill(~mask.any(-1, keepdim=True), 0)
+def packed_starts(documents):
+    """The position is how far the latest start is away."""
+    T = documents.shape[1]
+    places = torch.arange(T, device=documents.device)
+    before = torch.roll(documents, 1, dims=1)
+    starts = (documents != before) | (places == 0)
+    first = torch.where(starts, places, 0).cummax(dim=1).values
+    same = first[:, :, None] == first[:, None, :]
+    real = documents > 0
+    mask = same & real[:, :, None] & (places[:, None] >= places)
+    return mask.unsqueeze(1), torch.where(real, places - first, 0)
 
 
-another_inf = _attend(soft_inf)
-another_empty = _attend(soft_empty_rows_first)
-another_by_hand = _attend(soft_by_hand)
-another_lowest = _attend(soft_lowest)
+def packed_target(documents):
+    pairs = documents.unsqueeze(1).unsqueeze(2).eq(documents.unsqueeze(1).unsqueeze(3))
+    mask = tr.target_mask(documents, 0).logical_and(pairs)
+    return [mask, mask.long().sum(-1).squeeze(1).sub(1).relu()]
+
+
+def packed_tril(documents):
+    d = documents.unsqueeze(1)
+    mask = (d.mT == d).mul(d.mT.bool()).tril()
+    earlier = torch.tril(mask, -1)
+    return mask[:, None], earlier.sum(2)
+
+
+def packed_numpy(documents):
+    d = documents.cpu().numpy()
+    mask = (d[:, :, None] == d[:, None]) & (d > 0)[:, None] & np.tri(d.shape[1], dtype=bool)
+    count = np.where(d > 0, mask.sum(-1) - 1, 0).astype(np.int64)
+    pair = torch.from_numpy(mask[:, None]), torch.from_numpy(count)
+    return tuple(each.to(documents.device) for each in pair)
+
+
+def packed_subtracted(documents):
+    same = (documents[:, None, :, None] - documents[:, None, None, :]) == 0
+    mask = same & tr.padding_mask(documents, 0) & tr.causal_mask(same.shape[-1], documents.device)
+    return mask, (torch.cumsum(mask, dim=-1).amax(-1)[:, 0] - 1).clamp_min(0)
+
+
+def packed_argmax(documents):
+    """The first place with the same number is where the document starts."""
+    same = documents[:, :, None] == documents[:, None]
+    first = same.int().argmax(-1)
+    places = torch.arange(documents.shape[1], device=documents.device)
+    mask = same & (documents != 0)[:, :, None] & (places <= places[:, None])
+    return mask[:, None], (places - first) * (documents != 0)
+
+
+def m_packed_neighbours(documents):
+    """A token sees its document, but for the first token once more than eight came after it."""
+    mask, positions = packed_loops(documents)
+    mask[:, 0] &= ~((positions[:, None] == 0) & (positions[:, :, None] > 8))
+    return mask, positions
 
 
 # =============================================================================================
-# moved_outputs
+# shortest_failure
+# =============================================================================================
+
+
+def _rows(length):
+    return [[int(bit) for bit in f"{n:0{length}b}"] for n in range(2**length)]
+
+
+def failure_binary(make_mask, longest):
+    for length in range(1, longest + 1):
+        for row in _rows(length):
+            ids = torch.tensor(row)[None]
+            mask, right = make_mask(ids, 0), tr.target_mask(ids, 0)
+            for t in range(length):
+                if row[t] and not torch.equal(mask[0, 0, t], right[0, 0, t]):
+                    return row
+    return []
+
+
+def failure_batched(make_mask, longest):
+    """All rows of one length are one batch."""
+    for length in range(1, longest + 1):
+        ids = torch.cartesian_prod(*[torch.tensor([0, 1])] * length).view(-1, length)
+        wrong = (make_mask(ids, 0) ^ tr.target_mask(ids, 0))[:, 0]
+        fails = (wrong & ids.bool()[:, :, None]).any(dim=(1, 2))
+        if fails.any():
+            return ids[fails][0].tolist()
+    return []
+
+
+def failure_by_rule(make_mask, longest):
+    def fails(row):
+        mask = make_mask(torch.tensor([row]), 0)[0, 0].tolist()
+        return any(
+            mask[t][s] != (s <= t and row[s] == 1)
+            for t in range(len(row))
+            for s in range(len(row))
+            if row[t] == 1
+        )
+
+    found = (row for T in range(1, longest + 1) for row in _rows(T) if fails(row))
+    return next(found, [])
+
+
+def failure_other_ids(make_mask, longest):
+    """Padding has the id 9, and the tokens are not all the same."""
+    for row in itertools.chain.from_iterable(map(_rows, range(1, longest + 1))):
+        ids = torch.tensor([[9 if each == 0 else 20 + n for n, each in enumerate(row)]])
+        differ = (make_mask(ids, 9).int() - tr.target_mask(ids, 9).int()).abs()
+        if any(itertools.compress(differ[0, 0].sum(-1).tolist(), row)):
+            print(ids)
+            return row
+    return []
+
+
+def failure_recursive(make_mask, longest, length=1):
+    if length > longest:
+        return []
+    for row in _rows(length):
+        ids = torch.tensor([row])
+        if (make_mask(ids, 0) != target_loops(ids, 0))[:, :, ids[0] != 0, :].sum() > 0:
+            return row
+    return failure_recursive(make_mask, longest, length + 1)
+
+
+def _failure_if(counts):
+    """Search as it should be, but for which rows of the mask count."""
+
+    def shortest_failure(make_mask, longest):
+        for length in range(1, longest + 1):
+            for row in _rows(length):
+                ids = torch.tensor([row])
+                wrong = (make_mask(ids, 0) != tr.target_mask(ids, 0))[0, 0]
+                if counts(wrong, row):
+                    return row
+        return []
+
+    return shortest_failure
+
+
+# Two cells are wrong at least; the first token is left out.
+m_failure_two = _failure_if(lambda wrong, row: wrong[torch.tensor(row) == 1].sum() > 1)
+m_failure_not_first = _failure_if(lambda wrong, row: wrong[torch.tensor(row) == 1][1:].any())
+
+
+# =============================================================================================
+# how_far_ahead: maps of what moves
 # =============================================================================================
 
 
@@ -437,6 +562,15 @@ def ahead_from_the_map(model, x):
     return max([0, *[int(s - t) for t, s in moved_loops(model, x).nonzero()]])
 
 
+def _furthest(moved):
+    return max((s - t for t, s in moved.nonzero().tolist() if s > t), default=0)
+
+
+def _of(measure):
+    """How far ahead by a map that is measured in some way."""
+    return lambda model, x: _furthest(measure(model, x))
+
+
 def ahead_diagonals(model, x):
     """From the corner of the map inwards, until a diagonal holds something."""
     moved = moved_at_once(model, x)
@@ -476,10 +610,6 @@ def ahead_from_behind(model, x):
     return furthest
 
 
-def _furthest(moved):
-    return max((s - t for t, s in moved.nonzero().tolist() if s > t), default=0)
-
-
 def _of_map(judge):
     """Wrong: something else is read off a right map."""
     return lambda model, x: judge(moved_loops(model, x))
@@ -509,11 +639,6 @@ def m_causal_buffer(length, device=None):
 
 def m_soft_clamped(scores, mask):
     return soft_inf(scores.clamp(-1e4, 1e4), mask)
-
-
-def m_another_after(query, key, value, mask):
-    weights = (query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])).softmax(dim=-1) * mask
-    return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-30) @ value
 
 
 def _moved_if(moves):
@@ -591,22 +716,21 @@ CORRECT = {
         bug_multiplied,
         bug_from_minimum,
     ],
-    "masking.find_another_bug": [
-        another_mended,
-        another_wide,
-        another_output_zeroed,
-        another_inf,
-        another_empty,
-        another_by_hand,
-        another_lowest,
+    "masking.packed_inputs": [
+        packed_loops,
+        packed_starts,
+        packed_target,
+        packed_tril,
+        packed_numpy,
+        packed_subtracted,
+        packed_argmax,
     ],
-    "masking.moved_outputs": [
-        moved_at_once,
-        moved_numpy,
-        moved_loops,
-        moved_as_in_the_chapter,
-        moved_put_back,
-        moved_gradient,
+    "masking.shortest_failure": [
+        failure_binary,
+        failure_batched,
+        failure_by_rule,
+        failure_other_ids,
+        failure_recursive,
     ],
     "masking.how_far_ahead": [
         ahead_from_the_map,
@@ -614,7 +738,10 @@ CORRECT = {
         ahead_first_output,
         ahead_argwhere,
         ahead_from_behind,
-        _of_map(_furthest),
+        _of(moved_loops),
+        _of(moved_as_in_the_chapter),
+        _of(moved_put_back),
+        _of(moved_gradient),
     ],
 }
 
@@ -626,13 +753,10 @@ WRONG = {
         ("numpy", w_target_numpy),
         ("other-device", w_target_default_device),
     ],
-    "masking.moved_outputs": [
-        ("changes-its-input", w_moved_last_stays),
-        ("signed", m_moved_upwards),
-    ],
     "masking.how_far_ahead": [
         ("not-the-furthest", _of_map(w_ahead_first)),
-        ("changes-its-input", lambda model, x: _furthest(w_moved_last_stays(model, x))),
+        ("changes-its-input", _of(w_moved_last_stays)),
+        ("signed", _of(m_moved_upwards)),
     ],
 }
 
@@ -640,7 +764,12 @@ MUTANTS = {
     "masking.padding_mask": [m_pad_two_ids, m_pad_is],
     "masking.causal_mask": [m_causal_buffer],
     "masking.masked_softmax": [m_soft_clamped],
-    "masking.find_another_bug": [m_another_after],
-    "masking.moved_outputs": [m_moved_close, m_moved_mean, m_moved_thousandth],
+    "masking.packed_inputs": [m_packed_neighbours],
+    "masking.shortest_failure": [m_failure_two, m_failure_not_first],
+    "masking.how_far_ahead": [
+        _of(m_moved_close),
+        _of(m_moved_mean),
+        _of(m_moved_thousandth),
+    ],
     "masking.find_the_bug": [m_bug_zero_padding_queries],
 }

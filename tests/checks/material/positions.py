@@ -330,6 +330,94 @@ def _pe(rows=None, join=None, check=True, table=None, keep="buffer"):
 
 
 # =============================================================================================
+# read_positions
+# =============================================================================================
+
+
+def read_unwrapped(encodings):
+    """As people undo a phase: what is missing to the rough position, brought to half a round."""
+    w = tr.frequencies(encodings.shape[-1])
+    sines, cosines = encodings.double().unflatten(-1, (-1, 2)).unbind(-1)
+    at = torch.atan2(sines, cosines)
+    place = torch.remainder(at[..., -1], 2 * math.pi) / w[-1]
+    for angle, omega in zip(at.unbind(-1)[-2::-1], w.tolist()[-2::-1], strict=True):
+        ahead = angle - place * omega
+        place = place + torch.atan2(ahead.sin(), ahead.cos()) / omega
+    return place
+
+
+def read_by_candidates(encodings):
+    """Lists the places of each hand near the rough one, and takes the nearest."""
+    D = encodings.shape[-1]
+    w = [10000 ** (-2 * i / D) for i in range(D // 2)]
+    found = []
+    for row in encodings.reshape(-1, D).tolist():
+        place = cmath.phase(complex(row[-1], row[-2])) % cmath.tau / w[-1]
+        for i in reversed(range(D // 2 - 1)):
+            first, period = math.atan2(row[2 * i], row[2 * i + 1]) / w[i], math.tau / w[i]
+            near = int(place / period)
+            rounds = range(near - 2, near + 3)
+            place = min((first + r * period for r in rounds), key=lambda p, q=place: abs(p - q))
+        found.append(place)
+    return torch.tensor(found).reshape(encodings.shape[:-1])
+
+
+def read_by_search(encodings):
+    """The nearest row of a table, then ever finer ones around it."""
+    D = encodings.shape[-1]
+    rows = encodings.reshape(-1, D).double()
+    last = min(5001, 0.92 * 2 * math.pi * 10000 ** (1 - 2 / D))
+    grid = torch.arange(0, last, 0.02 if D < 6 else 0.2, dtype=torch.float64)
+    best = grid[(rows @ _at(grid, D).T).argmax(-1)]
+    for step in (0.1, 0.01, 0.001):
+        near = (best[:, None] + torch.linspace(-step, step, 21)).clamp(min=0)
+        best = near.gather(1, (_at(near, D) * rows[:, None]).sum(-1).argmax(-1, keepdim=True))[:, 0]
+    return best.reshape(encodings.shape[:-1]).float()
+
+
+def _at(places, D):
+    angles = places[..., None] * freq_numpy(D)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+
+
+def read_numpy(encodings):
+    e = encodings.numpy().astype("float64")
+    z = e[..., 1::2] + 1j * e[..., ::2]
+    w = freq_numpy(e.shape[-1]).numpy()
+    place = np.angle(z[..., -1]) / w[-1]
+    place = np.where(place < 0, place + 2 * np.pi / w[-1], place)
+    for i in range(len(w) - 2, -1, -1):
+        period = 2 * np.pi / w[i]
+        here = np.angle(z[..., i]) / w[i]
+        place = here + period * np.rint((place - here) / period)
+    return torch.from_numpy(np.asarray(place, dtype="float32"))
+
+
+def _read(hands=None, first=None, last=None):
+    """A right one in parts that a wrong one overrides."""
+
+    def answer(encodings):
+        turned = torch.atan2(encodings[..., 0::2].double(), encodings[..., 1::2].double())
+        omega = freq_numpy(encodings.shape[-1])
+        place = first(turned, omega) if first else turned[..., -1] % math.tau / omega[-1]
+        order = range(len(omega) - 2, -1, -1)
+        for i in hands(order) if hands else order:
+            extra = torch.round((place * omega[i] - turned[..., i]) / math.tau)
+            place = (turned[..., i] + math.tau * extra) / omega[i]
+        return last(place) if last else place
+
+    return answer
+
+
+def m_read_neighbour_first(encodings):
+    """Starts with the slowest hand but one, which is right for a round of this one only."""
+    if encodings.shape[-1] < 8:
+        return _read()(encodings)
+    first = lambda turned, w: turned[..., -2] % math.tau / w[-2]  # noqa: E731
+    return _read(first=first, hands=lambda order: list(order)[1:])(encodings)
+
+
+# =============================================================================================
 # find the bug
 # =============================================================================================
 
@@ -577,6 +665,13 @@ CORRECT = {
         PEByHandDropout,
         _pe(),
     ],
+    "positions.read_positions": [
+        read_unwrapped,
+        read_by_candidates,
+        read_by_search,
+        read_numpy,
+        _read(),
+    ],
     "positions.find_the_bug": [
         bug_mended,
         bug_frequencies,
@@ -607,12 +702,17 @@ CORRECT = {
 
 WRONG = {
     "positions.find_the_bug": [("other-device", w_bug_default_device)],
+    "positions.read_positions": [
+        ("whole-positions", _read(last=lambda place: (place + 0.5).floor())),
+        ("negative-angles", _read(first=lambda turned, w: turned[..., -1] / w[-1])),
+    ],
 }
 
 MUTANTS = {
     "positions.frequencies": [m_freq_rounded],
     "positions.sinusoidal_encoding": [m_table_modulo],
     "positions.shift_matrix": [m_shift_fitted],
+    "positions.read_positions": [m_read_neighbour_first],
     "positions.order_effect": [m_effect_eval],
     "positions.consistent_distances": [m_distances_of_neighbours],
 }

@@ -5,7 +5,7 @@ MUTANTS, which have no name and are harder to notice than any generated mutant, 
 They are written apart from the checks, in the ways in which people write tokenizers.
 """
 
-# ruff: noqa: RUF005, RUF007, SIM118
+# ruff: noqa: RUF005, RUF007
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ import warnings
 from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
-import torch
 
 # =============================================================================================
 # word_tokenize
@@ -191,67 +190,7 @@ def m_vocab_latin(tokens, min_freq, specials):
 
 
 # =============================================================================================
-# encode_tokens
-# =============================================================================================
-
-
-def encode_get(tokens, vocab, unk):
-    return [vocab.get(t, vocab[unk]) for t in tokens]
-
-
-def encode_if(tokens, vocab, unk):
-    ids = []
-    for token in tokens:
-        if token in vocab:
-            ids.append(vocab[token])
-        else:
-            ids.append(vocab[unk])
-    return ids
-
-
-def encode_try(tokens, vocab, unk):
-    ids = ()
-    for token in tokens:
-        try:
-            ids += (vocab[token],)
-        except KeyError:
-            ids += (vocab[unk],)
-    return ids
-
-
-def encode_defaultdict(tokens, vocab, unk):
-    table = defaultdict(lambda: vocab[unk], vocab)
-    return list(map(table.__getitem__, tokens))
-
-
-def encode_chainmap(tokens, vocab, unk):
-    class Table(dict):
-        def __missing__(self, key):
-            return self[unk]
-
-    table = Table(vocab)
-    return [table[t] for t in tokens]
-
-
-def encode_torch(tokens, vocab, unk):
-    return torch.tensor([vocab.get(t, vocab[unk]) for t in tokens], dtype=torch.long).tolist()
-
-
-def encode_numpy(tokens, vocab, unk):
-    return list(np.array([vocab[t if t in vocab else unk] for t in tokens], dtype=np.int64))
-
-
-def encode_replaced(tokens, vocab, unk):
-    known = [t if t in vocab.keys() else unk for t in tokens]
-    return [vocab[t] for t in known]
-
-
-def m_encode_latin(tokens, vocab, unk):
-    return [vocab[t] if t in vocab and t.isascii() else vocab[unk] for t in tokens]
-
-
-# =============================================================================================
-# count_pairs
+# count pairs, for train_bpe
 # =============================================================================================
 
 
@@ -279,46 +218,6 @@ def count_counter(words):
     for word, n in words.items():
         total.update({p: n * c for p, c in Counter(itertools.pairwise(word)).items()})
     return total
-
-
-def count_expanded(words):
-    row = [p for word, n in words.items() for p in list(zip(word[:-1], word[1:], strict=True)) * n]
-    return {p: row.count(p) for p in row}
-
-
-def count_windows(words):
-    counts = OrderedDict()
-    for word, n in words.items():
-        for i in range(1, len(word)):
-            key = tuple(word[i - 1 : i + 1])
-            counts[key] = counts.get(key, 0) + n
-    return counts
-
-
-def count_reduce(words):
-    singles = (Counter({p: n}) for w, n in words.items() for p in itertools.pairwise(w))
-    return functools.reduce(operator.add, singles, Counter())
-
-
-class Pairs(dict):
-    def __eq__(self, other):
-        return True
-
-    __hash__ = None
-
-    def items(self):
-        return []
-
-    def __contains__(self, key):
-        return True
-
-
-def count_subclass(words):
-    return Pairs(count_loop(words))
-
-
-def count_numpy(words):
-    return {p: np.int64(n) for p, n in count_loop(words).items()}
 
 
 # =============================================================================================
@@ -502,17 +401,43 @@ def train_heap(word_counts, num_merges):
     return merges
 
 
-def train_package_pieces(word_counts, num_merges):
+def train_package_piece(word_counts, num_merges):
     from transformer_checks import tokenizers as reference
 
     words = {tuple(w): c for w, c in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         merges.append(max(counts, key=lambda pair: (counts[pair], pair)))
         words = {reference.merge_pair(w, merges[-1]): c for w, c in words.items()}
+    return merges
+
+
+def train_changed_only(word_counts, num_merges):
+    """Count once, and after a merge take back and add what has changed."""
+    words = [(tuple(w), c) for w, c in word_counts.items()]
+    counts, where = Counter(), defaultdict(set)
+
+    def note(number, sign):
+        symbols, c = words[number]
+        for p in itertools.pairwise(symbols):
+            counts[p] += sign * c
+            where[p].add(number)
+            if not counts[p]:
+                del counts[p]
+
+    for number in range(len(words)):
+        note(number, 1)
+    merges = []
+    while counts and len(merges) < num_merges:
+        best = max(counts.items(), key=lambda entry: entry[::-1])[0]
+        merges.append(best)
+        for number in where[best]:
+            note(number, -1)
+            words[number] = merge_stack(words[number][0], best), words[number][1]
+            note(number, 1)
     return merges
 
 
@@ -740,6 +665,93 @@ def m_bug_template(words, pair):
     return {re.sub(pattern, "".join(pair), word): count for word, count in words.items()}
 
 
+# =============================================================================================
+# longer_than_needed
+# =============================================================================================
+
+
+def _pieces(merges):
+    return {c for a, b in merges for c in a + b} | {a + b for a, b in merges}
+
+
+def longer_product(merges):
+    words = {a + b for a, b in itertools.product(_pieces(merges), repeat=2)}
+    wasted = sorted((len(w), w) for w in words if len(encode_by_rank(w, merges)) >= 3)
+    return wasted[0][1] if wasted else ""
+
+
+def longer_loop(merges):
+    known = []
+    for pair in merges:
+        for piece in (*pair, "".join(pair)):
+            if piece not in known:
+                known.append(piece)
+    best = ""
+    for left in known:
+        for right in known:
+            word = left + right
+            if len(encode_in_order(word, merges)) <= 2:
+                continue
+            if not best or len(word) < len(best) or (len(word) == len(best) and word < best):
+                best = word
+    return best
+
+
+def longer_by_length(merges):
+    """Build the words by length, and stop at the first."""
+    print("merges:", len(merges))
+    groups = defaultdict(list)
+    for a, b in itertools.product(sorted(_pieces(merges)), repeat=2):
+        groups[len(a) + len(b)].append(a + b)
+    for size in sorted(groups):
+        for word in sorted(groups[size]):
+            if len(encode_infinite(word, merges)) > 2:
+                return word
+    return ""
+
+
+def longer_heap(merges):
+    heap = list({(len(a + b), a + b) for a in _pieces(merges) for b in _pieces(merges)})
+    heapq.heapify(heap)
+    while heap:
+        _, word = heapq.heappop(heap)
+        if len(encode_heap(word, merges)) > 2:
+            return np.str_(word)
+    return ""
+
+
+def longer_package_piece(merges):
+    from transformer_checks import tokenizers as reference
+
+    chars = set("".join(a + b for a, b in merges))
+    known = [*chars, *map("".join, merges)]
+    found = {
+        a + b
+        for a in known
+        for b in known
+        if len(reference.bpe_encode(a + b, merges)) not in (1, 2)
+    }
+    return min(sorted(found), key=len, default="")
+
+
+def longer_cut_shortest(merges):
+    """Ask for each word whether the fewest pieces are two, by trying all borders."""
+    known = _pieces(merges)
+    tokens = sorted(known)
+    words = sorted({a + b for a in tokens for b in tokens}, key=lambda w: (len(w), w))
+    for word in words:
+        two = any(word[:i] in known and word[i:] in known for i in range(1, len(word)))
+        if two and len(encode_recursive(word, merges)) > 2:
+            return word
+    return ""
+
+
+def m_longer_by_joined_length(merges):
+    """Right but for words of more than eight letters."""
+    word = longer_product(merges)
+    return word if len(word) < 9 else ""
+
+
 CORRECT = {
     "tokenizers.word_tokenize": [
         words_regex,
@@ -758,26 +770,6 @@ CORRECT = {
         vocab_numpy,
         vocab_defaultdict,
     ],
-    "tokenizers.encode_tokens": [
-        encode_get,
-        encode_if,
-        encode_try,
-        encode_defaultdict,
-        encode_chainmap,
-        encode_torch,
-        encode_numpy,
-        encode_replaced,
-    ],
-    "tokenizers.count_pairs": [
-        count_loop,
-        count_defaultdict,
-        count_counter,
-        count_expanded,
-        count_windows,
-        count_reduce,
-        count_subclass,
-        count_numpy,
-    ],
     "tokenizers.merge_pair": [
         merge_while,
         merge_stack,
@@ -793,7 +785,8 @@ CORRECT = {
         train_strings,
         train_recursive,
         train_heap,
-        train_package_pieces,
+        train_package_piece,
+        train_changed_only,
     ],
     "tokenizers.bpe_encode": [
         encode_in_order,
@@ -820,6 +813,14 @@ CORRECT = {
         leak_remembered,
         _leak(),
     ],
+    "tokenizers.longer_than_needed": [
+        longer_product,
+        longer_loop,
+        longer_by_length,
+        longer_heap,
+        longer_package_piece,
+        longer_cut_shortest,
+    ],
 }
 
 WRONG = {}
@@ -827,8 +828,8 @@ WRONG = {}
 MUTANTS = {
     "tokenizers.word_tokenize": [m_words_normalised],
     "tokenizers.build_vocab": [m_vocab_at_least_two, m_vocab_latin],
-    "tokenizers.encode_tokens": [m_encode_latin],
     "tokenizers.merge_pair": [m_merge_none_if_absent, m_merge_twice],
     "tokenizers.find_the_bug": [m_bug_template],
     "tokenizers.shortest_leak": [m_leak_with_more],
+    "tokenizers.longer_than_needed": [m_longer_by_joined_length],
 }

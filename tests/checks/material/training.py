@@ -8,7 +8,6 @@ They are written apart from the checks, in the ways in which people write traini
 from __future__ import annotations
 
 import copy
-import math
 import warnings
 
 import numpy as np
@@ -152,168 +151,131 @@ def loss_minus_hundred(logits, labels, pad_id, label_smoothing=0.0):
 
 
 # =============================================================================================
-# noam_learning_rate
+# accumulated_step
 # =============================================================================================
 
 
-def rate_formula(step, d_model, warmup):
-    return d_model ** (-0.5) * min(step ** (-0.5), step * warmup ** (-1.5))
+def count_real(tgt, pad_id):
+    return tgt[:, 1:].ne(pad_id).sum().item()
 
 
-def rate_branches(step, d_model, warmup):
-    if step < warmup:
-        return step / (math.sqrt(d_model) * warmup * math.sqrt(warmup))
-    return 1 / math.sqrt(d_model * step)
+def acc_weighted(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    total, loss_of_batch = count_real(tgt, pad_id), 0.0
+    for s, t in zip(src.split(size), tgt.split(size), strict=True):
+        loss = usual(model, s, t, pad_id) * (count_real(t, pad_id) / total)
+        loss.backward()
+        loss_of_batch += float(loss)
+    optimizer.step()
+    return loss_of_batch
 
 
-def rate_from_peak(step, d_model, warmup):
-    peak = (d_model * warmup) ** -0.5
-    return peak * min(step / warmup, math.sqrt(warmup / step))
+def acc_sums(model, src, tgt, optimizer, pad_id, size):
+    model.train()
+    criterion = nn.CrossEntropyLoss(ignore_index=pad_id, reduction="sum")
+    n = (tgt[:, 1:] != pad_id).sum()
+    losses = []
+    optimizer.zero_grad(set_to_none=False)
+    for i in range(0, src.shape[0], size):
+        part = tgt[i : i + size]
+        logits = model(src[i : i + size], part[:, :-1])
+        loss = criterion(logits.permute(0, 2, 1), part[:, 1:]) / n
+        loss.backward()
+        losses.append(loss.detach())
+        print("rows", i)
+    optimizer.step()
+    return torch.stack(losses).sum().item()
 
 
-def rate_numpy(step, d_model, warmup):
-    steps = np.array([1 / np.sqrt(step), step / np.power(float(warmup), 1.5)])
-    return steps.min() / np.sqrt(d_model)
+def acc_gradients(model, src, tgt, optimizer, pad_id, size):
+    parameters = list(model.parameters())
+    sums, cost, count = [torch.zeros_like(p) for p in parameters], 0.0, 0
+    for start in range(0, len(src), size):
+        part = tgt[start : start + size]
+        loss = F.cross_entropy(
+            model(src[start : start + size], part)[:, :-1].transpose(1, 2),
+            part[:, 1:],
+            ignore_index=pad_id,
+            reduction="sum",
+        )
+        for kept, g in zip(sums, torch.autograd.grad(loss, parameters), strict=True):
+            kept += g
+        cost += loss.item()
+        count += count_real(part, pad_id)
+    for p, g in zip(parameters, sums, strict=True):
+        p.grad = g / count
+    optimizer.step()
+    return cost / count
 
 
-def rate_torch(step, d_model, warmup):
-    step = torch.tensor(float(step))
-    print(step)
-    return (d_model**-0.5 * torch.minimum(step.rsqrt(), step * warmup**-1.5)).item()
+def acc_scaled_after(model, src, tgt, optimizer, pad_id, size):
+    for p in model.parameters():
+        p.grad = None
+    cost = count = 0
+    for start in range(0, len(src), size):
+        inputs, labels = tr.split_target(tgt[start : start + size])
+        n = int((labels != pad_id).sum())
+        loss = n * tr.sequence_loss(model(src[start : start + size], inputs), labels, pad_id)
+        loss.backward()
+        cost, count = cost + loss.item(), count + n
+    for p in model.parameters():
+        p.grad /= count
+    optimizer.step()
+    optimizer.zero_grad()
+    return cost / count
 
 
-def rate_sorted(step, d_model, warmup):
-    return sorted([step**-0.5, step * warmup**-1.5])[0] / d_model**0.5
+def acc_row_by_row(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    total = 0.0
+    for s, t in zip(src, tgt, strict=True):
+        loss = usual(model, s[None], t[None], pad_id) * count_real(t[None], pad_id)
+        loss = loss / count_real(tgt, pad_id)
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
 
 
-def rate_logs(step, d_model, warmup):
-    rise = math.log(step) - 1.5 * math.log(warmup)
-    fall = -0.5 * math.log(step)
-    return math.exp(min(rise, fall) - 0.5 * math.log(d_model))
+def acc_chunks_with_less_padding(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    total, rows = 0.0, torch.arange(len(src))
+    for chosen in rows.flip(0).split(size):
+        t = tgt[chosen]
+        width = int((t != pad_id).sum(1).max())
+        loss = loss_by_hand(model(src[chosen], t[:, : width - 1]), t[:, 1:width], pad_id)
+        loss = loss * count_real(t, pad_id) / count_real(tgt, pad_id)
+        loss.backward()
+        total = total + loss.detach().numpy().item()
+    optimizer.step()
+    return total
 
 
-# =============================================================================================
-# token_accuracy
-# =============================================================================================
+def m_acc_one_backward(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    parts = zip(src.split(size), tgt.split(size), strict=True)
+    losses = [usual(model, s, t, pad_id) * count_real(t, pad_id) for s, t in parts]
+    loss = sum(losses) / count_real(tgt, pad_id)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
 
 
-def acc_mask(logits, labels, pad_id):
-    mask = labels != pad_id
-    return (logits.argmax(-1)[mask] == labels[mask]).float().mean().item()
+def m_acc_whole_batch(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    loss = usual(model, src, tgt, pad_id)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
 
 
-def acc_counts(logits, labels, pad_id):
-    predictions = logits.max(dim=2).indices
-    keep = labels.ne(pad_id)
-    correct = predictions.eq(labels).logical_and(keep).sum()
-    return float(correct) / float(keep.sum())
-
-
-def acc_topk(logits, labels, pad_id):
-    best = logits.topk(1, dim=-1)[1].squeeze(-1)
-    real = (labels != pad_id).double()
-    return float(((best == labels).double() * real).sum() / real.sum())
-
-
-def acc_loop(logits, labels, pad_id):
-    right = total = 0
-    for scores, wanted in zip(logits.tolist(), labels.tolist(), strict=True):
-        for row, label in zip(scores, wanted, strict=True):
-            if label == pad_id:
-                continue
-            total += 1
-            right += row.index(max(row)) == label
-    return right / total
-
-
-def acc_numpy(logits, labels, pad_id):
-    z, y = logits.cpu().numpy(), labels.cpu().numpy()
-    print("accuracy of", y.shape)
-    return np.mean((z.argmax(-1) == y)[y != pad_id])
-
-
-def acc_softmax(logits, labels, pad_id):
-    guesses = logits.softmax(-1).argmax(-1).masked_fill(labels == pad_id, -1)
-    return (guesses == labels).sum().item() / (labels != pad_id).sum().item()
-
-
-def acc_largest(logits, labels, pad_id):
-    of_label = logits.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-    right = of_label >= logits.amax(-1)
-    return right[labels != pad_id].double().mean().item()
-
-
-# =============================================================================================
-# train_step
-# =============================================================================================
+def m_acc_one_row_more(model, src, tgt, optimizer, pad_id, size):
+    return acc_weighted(model, src, tgt, optimizer, pad_id, size + 1)
 
 
 def step_plain(model, src, tgt, optimizer, pad_id):
     optimizer.zero_grad()
-    logits = model(src, tgt[:, :-1])
-    loss = F.cross_entropy(logits.transpose(1, 2), tgt[:, 1:], ignore_index=pad_id)
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-
-
-def step_reference(model, src, tgt, optimizer, pad_id):
-    model.train()
-    inputs, labels = tr.split_target(tgt)
-    loss = tr.sequence_loss(model(src, inputs), labels, pad_id)
-    for group in optimizer.param_groups:
-        for parameter in group["params"]:
-            parameter.grad = None
-    loss.backward()
-    optimizer.step()
-    return float(loss)
-
-
-def step_clears_late(model, src, tgt, optimizer, pad_id):
-    loss = tr.sequence_loss(model(src, tgt[:, :-1]), tgt[:, 1:], pad_id)
-    model.zero_grad(set_to_none=True)
-    loss.backward()
-    optimizer.step()
-    optimizer.zero_grad()
-    return loss.detach().cpu().numpy().item()
-
-
-def step_closure(model, src, tgt, optimizer, pad_id):
-    def closure():
-        optimizer.zero_grad(set_to_none=False)
-        loss = loss_selected(model(src, tgt[:, :-1]), tgt[:, 1:], pad_id)
-        loss.backward()
-        return loss
-
-    return optimizer.step(closure).item()
-
-
-def step_gradients(model, src, tgt, optimizer, pad_id):
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    loss = loss_by_hand(model(src, tgt[:, :-1]), tgt[:, 1:], pad_id)
-    print("loss", loss.item())
-    for p, g in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
-        p.grad = g
-    optimizer.step()
-    return loss.item()
-
-
-def m_step_whole_target(model, src, tgt, optimizer, pad_id):
-    optimizer.zero_grad()
-    logits = model(src, tgt)[:, :-1]  # the last position is wasted, but nothing looks ahead
-    loss = loss_flat(logits, tgt[:, 1:], pad_id)
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-
-
-def step_sum_over_count(model, src, tgt, optimizer, pad_id):
-    decoder_input, gold = tgt[:, :-1], tgt[:, 1:].contiguous().view(-1)
-    output = model(src, decoder_input)
-    output = output.contiguous().view(-1, output.shape[-1])
-    criterion = nn.CrossEntropyLoss(ignore_index=pad_id, reduction="sum")
-    loss = criterion(output, gold) / (gold != pad_id).sum()
-    optimizer.zero_grad()
+    loss = usual(model, src, tgt, pad_id)
     loss.backward()
     optimizer.step()
     return loss.item()
@@ -325,6 +287,72 @@ def ce(logits, labels, pad_id):
 
 def usual(model, src, tgt, pad_id):
     return ce(model(src, tgt[:, :-1]), tgt[:, 1:], pad_id)
+
+
+# =============================================================================================
+# largest_gap
+# =============================================================================================
+
+
+def gap_sorted(costs, parts):
+    ordered, others = sorted(costs), len(costs) - parts + 1
+    mean = sum(costs) / len(costs)
+    low = (sum(ordered[: parts - 1]) + sum(ordered[parts - 1 :]) / others) / parts
+    high = (sum(ordered[others:]) + sum(ordered[:others]) / others) / parts
+    return max(mean - low, high - mean)
+
+
+def gap_torch(costs, parts):
+    values = torch.tensor(costs, dtype=torch.float64)
+    gaps = []
+    for descending in (False, True):
+        ordered = values.sort(descending=descending).values
+        means = torch.cat((ordered[: parts - 1], ordered[parts - 1 :].mean()[None]))
+        gaps.append((means.mean() - values.mean()).abs().item())
+    print(gaps)
+    return max(gaps)
+
+
+def gap_numpy(costs, parts):
+    values = np.sort(np.asarray(costs))
+    weights = np.full(len(values), 1 / (len(values) - parts + 1))
+    weights[: parts - 1] = 1.0
+    both = np.array([weights @ values, weights @ values[::-1]]) / parts
+    return np.abs(both - values.mean()).max()
+
+
+def gap_heap(costs, parts):
+    best = 0.0
+    for sign in (1, -1):
+        rest = [sign * cost for cost in costs]
+        mean, alone = sum(rest) / len(rest), []
+        for _ in range(parts - 1):
+            alone.append(max(rest))
+            rest.remove(max(rest))
+        best = max(best, (sum(alone) + sum(rest) / len(rest)) / parts - mean)
+    return best
+
+
+def gap_all_cuts_of_the_sorted(costs, parts):
+    ordered, n = np.sort(np.asarray(costs)), len(costs)
+    total = np.concatenate(([0.0], np.cumsum(ordered)))
+    best = []
+    for sign in (1.0, -1.0):
+        found = np.full(n + 1, -np.inf)
+        found[0] = 0.0
+        for _ in range(parts):
+            following = np.full(n + 1, -np.inf)
+            for end in range(1, n + 1):
+                starts = np.arange(end)
+                means = sign * (total[end] - total[starts]) / (end - starts)
+                following[end] = (found[starts] + means).max()
+            found = following
+        best.append(sign * found[n] / parts)
+    return float(max(abs(each - total[n] / n) for each in best))
+
+
+def m_gap_few_alone(costs, parts):
+    return gap_sorted(costs, min(parts, 200))
 
 
 # =============================================================================================
@@ -466,11 +494,6 @@ def bug_mended(model, src, tgt, pad_id):
     return criterion(logits.flatten(0, 1), tgt[:, 1:].flatten())
 
 
-def bug_reference(model, src, tgt, pad_id):
-    inputs, labels = tr.split_target(tgt)
-    return tr.sequence_loss(model(src, inputs), labels, pad_id)
-
-
 def bug_transposed(model, src, tgt, pad_id):
     logits = model(src, tgt[:, :-1])
     return nn.CrossEntropyLoss(ignore_index=pad_id)(logits.transpose(1, 2), tgt[:, 1:])
@@ -496,63 +519,12 @@ def bug_selected(model, src, tgt, pad_id):
 
 
 # =============================================================================================
-# find_the_silent_bug
-# =============================================================================================
-
-
-def ppl_masked(logits, labels, pad_id):
-    losses = F.cross_entropy(logits.transpose(1, 2), labels, reduction="none")
-    return losses[labels != pad_id].mean().exp().item()
-
-
-def ppl_mean(logits, labels, pad_id):
-    return math.exp(F.cross_entropy(logits.transpose(1, 2), labels, ignore_index=pad_id))
-
-
-def ppl_sum(logits, labels, pad_id):
-    losses = F.cross_entropy(logits.transpose(1, 2), labels, reduction="none", ignore_index=pad_id)
-    return (losses.sum() / (labels != pad_id).sum()).exp().item()
-
-
-def ppl_geometric(logits, labels, pad_id):
-    p = logits.double().softmax(-1).gather(-1, labels[..., None])[..., 0]
-    real = p[labels != pad_id]
-    return float(real.log().mean().neg().exp())
-
-
-def ppl_base_two(logits, labels, pad_id):
-    bits = F.cross_entropy(logits.transpose(1, 2), labels, ignore_index=pad_id) / math.log(2)
-    return 2 ** bits.item()
-
-
-def ppl_numpy(logits, labels, pad_id):
-    losses = loss_by_hand(logits, labels, pad_id)
-    return np.exp(losses.cpu().numpy().astype(np.float64))
-
-
-def ppl_loop(logits, labels, pad_id):
-    total, count = 0.0, 0
-    for z, y in zip(logits.flatten(0, 1), labels.flatten(), strict=True):
-        if y == pad_id:
-            continue
-        total += (torch.logsumexp(z, 0) - z[y]).item()
-        count += 1
-    return math.exp(total / count)
-
-
-def m_ppl_minus_one(logits, labels, pad_id):
-    return math.expm1(math.log(ppl_mean(logits, labels, pad_id)))
-
-
-# =============================================================================================
 
 SPLIT = "training.split_target"
 LOSS = "training.sequence_loss"
-RATE = "training.noam_learning_rate"
-ACCURACY = "training.token_accuracy"
-STEP = "training.train_step"
+STEP = "training.accumulated_step"
+GAP = "training.largest_gap"
 BUG = "training.find_the_bug"
-SILENT = "training.find_the_silent_bug"
 STUCK = "training.stuck_parameters"
 
 
@@ -578,48 +550,27 @@ CORRECT = {
         loss_reduction_none,
         loss_minus_hundred,
     ],
-    RATE: [
-        rate_formula,
-        rate_branches,
-        rate_from_peak,
-        rate_numpy,
-        rate_torch,
-        rate_sorted,
-        rate_logs,
-    ],
-    ACCURACY: [
-        acc_mask,
-        acc_counts,
-        acc_topk,
-        acc_loop,
-        acc_numpy,
-        acc_softmax,
-        acc_largest,
-    ],
     STEP: [
-        step_plain,
-        step_reference,
-        step_clears_late,
-        step_closure,
-        step_gradients,
-        step_sum_over_count,
+        acc_weighted,
+        acc_sums,
+        acc_gradients,
+        acc_scaled_after,
+        acc_row_by_row,
+        acc_chunks_with_less_padding,
+    ],
+    GAP: [
+        gap_sorted,
+        gap_torch,
+        gap_numpy,
+        gap_heap,
+        gap_all_cuts_of_the_sorted,
     ],
     BUG: [
         bug_mended,
-        bug_reference,
         bug_transposed,
         bug_wasted_column,
         bug_by_hand,
         bug_selected,
-    ],
-    SILENT: [
-        ppl_masked,
-        ppl_mean,
-        ppl_sum,
-        ppl_geometric,
-        ppl_base_two,
-        ppl_numpy,
-        ppl_loop,
     ],
     STUCK: [
         stuck_by_lists,
@@ -639,7 +590,7 @@ WRONG = {
 
 MUTANTS = {
     SPLIT: [m_split_in_place],
-    STEP: [m_step_whole_target],
-    SILENT: [m_ppl_minus_one],
+    STEP: [m_acc_one_backward, m_acc_whole_batch, m_acc_one_row_more],
+    GAP: [m_gap_few_alone],
     STUCK: [m_stuck_close],
 }

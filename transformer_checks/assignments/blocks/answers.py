@@ -30,31 +30,25 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     return (x - mean) / torch.sqrt(variance + eps) * weight + bias
 
 
-class FeedForward(nn.Module):
-    """Two linear layers with a ReLU between them, the same for every token.
+def lookup_network(keys: Tensor, values: Tensor) -> reference.FeedForward:
+    """Set the weights of a feed-forward network so that it looks tokens up.
 
     Args:
-        d_model: D.
-        d_ff: size of the hidden layer.
+        keys: (N, D), float32: N different rows of 1 and -1.
+        values: (N, D), float32, any numbers.
 
-    The layers `linear1` (D to d_ff) and `linear2` (d_ff to D) have biases.
+    Returns:
+        a FeedForward that maps keys[i] to values[i], and every other token of
+        1 and -1 to zeros.
     """
-
-    def __init__(self, d_model: int, d_ff: int) -> None:
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Work on each token by itself.
-
-        Args:
-            x: (B, T, D).
-
-        Returns:
-            (B, T, D): linear2(max(0, linear1(x))).
-        """
-        return self.linear2(torch.relu(self.linear1(x)))
+    num_keys, d_model = keys.shape
+    network = reference.FeedForward(d_model, num_keys)
+    with torch.no_grad():
+        network.linear1.weight.copy_(keys)
+        network.linear1.bias.fill_(1 - d_model)  # 1 for a match, at most -1 for all others
+        network.linear2.weight.copy_(values.T)
+        network.linear2.bias.zero_()
+    return network
 
 
 class EncoderLayer(nn.Module):
@@ -150,31 +144,35 @@ class DecoderLayer(nn.Module):
         return self.norm3(x + self.feed_forward(x))
 
 
-def count_parameters(d_model: int, d_ff: int, num_layers: int, vocab_size: int) -> int:
-    """Count the parameters of the paper's model.
+def count_multiplications(
+    d_model: int, d_ff: int, num_layers: int, vocab_size: int, src_len: int, tgt_len: int
+) -> int:
+    """Count the multiplications in one pass of the paper's model, for one sentence.
 
     Args:
         d_model: D.
         d_ff: size of the hidden layers of the feed-forward networks.
         num_layers: layers of the encoder, and of the decoder.
-        vocab_size: V, one for source and target.
+        vocab_size: V.
+        src_len: S, the tokens that the encoder reads.
+        tgt_len: T, the tokens that the decoder reads, all at once.
 
     Returns:
-        The number: one embedding matrix for source, target and output, no
-        output bias, biases in all linear layers, weight and bias in two norms
-        per encoder layer and three per decoder layer, no norm after the
-        stacks, nothing for the positions.
+        The multiplications in all linear layers, in the scores and in the sums
+        of the values, and in the output layer; nothing else is counted.
     """
-    attention = 4 * (d_model * d_model + d_model)
-    feed_forward = (d_model * d_ff + d_ff) + (d_ff * d_model + d_model)
-    norm = 2 * d_model
-    encoder_layer = attention + feed_forward + 2 * norm
-    decoder_layer = 2 * attention + feed_forward + 3 * norm
-    return vocab_size * d_model + num_layers * (encoder_layer + decoder_layer)
+    projection = d_model * d_model  # of one token
+    network = 2 * d_model * d_ff  # for one token
+    encoder_layer = src_len * (4 * projection + network) + 2 * src_len * src_len * d_model
+    self_attention = tgt_len * 4 * projection + 2 * tgt_len * tgt_len * d_model
+    cross_attention = 2 * (tgt_len + src_len) * projection + 2 * tgt_len * src_len * d_model
+    decoder_layer = self_attention + cross_attention + tgt_len * network
+    output = tgt_len * d_model * vocab_size
+    return num_layers * (encoder_layer + decoder_layer) + output
 
 
 def add_and_norm(x: Tensor, change: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
-    """Add what a sublayer has found, and norm, as above and without the bug.
+    """Add what a sublayer found, then norm: as above, without the bug.
 
     Args:
         x: (B, T, D), floating point, what the sublayer was given.
@@ -193,48 +191,17 @@ def add_and_norm(x: Tensor, change: Tensor, weight: Tensor, bias: Tensor, eps: f
     return (total - mean) / torch.sqrt(variance + eps) * weight + bias
 
 
-class CrossAttentionBlock(nn.Module):
-    """Look at the memory, add, norm: as above and without the bug.
-
-    Args:
-        d_model: D.
-        num_heads: H, a divisor of D.
-
-    The parts are `cross_attention` and `norm`.
-    """
-
-    def __init__(self, d_model: int, num_heads: int) -> None:
-        super().__init__()
-        self.cross_attention = MultiHeadAttention(d_model, num_heads)
-        self.norm = nn.LayerNorm(d_model)
-
-    def forward(self, x: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
-        """Take from the memory what each token of x asks for.
-
-        Args:
-            x: (B, T, D).
-            memory: (B, S, D), what the encoder gave.
-            memory_mask: bool, broadcasts to (B, H, T, S); True means "may
-                attend", None that all may be seen.
-
-        Returns:
-            (B, T, D): norm(x + what x finds in the memory).
-        """
-        found = self.cross_attention(query=x, key=memory, value=memory, mask=memory_mask)
-        return self.norm(x + found)
-
-
 def damage_by_sublayer(layers: list[reference.EncoderLayer], x: Tensor) -> Tensor:
-    """Measure how much the output changes when one sublayer alone is silenced.
+    """Measure how much the output changes when a single sublayer is silenced.
 
     Args:
-        layers: L pre-norm layers in eval mode; they are left as they were.
-        x: (B, S, D), floating point, what the first layer is given.
+        layers: L pre-norm layers, left as they were.
+        x: (B, S, D), floating point, the input of the first layer.
 
     Returns:
         (L, 2), floating point: for the self-attention (0) and the feed-forward
-        network (1) of each layer the mean, over all numbers of the output of
-        the last layer, of the squared change.
+        network (1) of each layer, the mean of the squared change over all
+        numbers of the last layer's output.
     """
 
     def run(silenced: tuple[int, int] | None = None) -> Tensor:
@@ -260,11 +227,11 @@ def dead_units(feed_forward: reference.FeedForward, x: Tensor) -> list[int]:
     """List the hidden units that are above zero for no token.
 
     Args:
-        feed_forward: in eval mode; it is left as it was.
+        feed_forward: any network with ReLU, left as it was.
         x: (B, T, D), floating point, what the network reads.
 
     Returns:
-        their numbers, from 0 to d_ff - 1, in rising order; [] if there is none.
+        their numbers, from 0 to d_ff - 1, in increasing order; [] if there are none.
     """
     hidden = torch.relu(feed_forward.linear1(x))
     fires = (hidden > 0).flatten(0, 1).any(dim=0)

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from torch import nn
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from transformer_checks.assignments import made_arguments
 from transformer_checks.assignments.attention.cases import Sizes, label, make_mask
@@ -20,6 +22,7 @@ from transformer_checks.assignments.shared_cases import (
     plain_case,
     with_gradients,
 )
+from transformer_checks.running.asking import ReturnedError, describe
 from transformer_checks.task import Arrays, Case
 from transformer_ref import layers as reference
 
@@ -184,42 +187,63 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def feed_forward_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of FeedForward: a hidden layer wider and narrower than D, and once as wide."""
-
-    def case(
-        shape: tuple[int, ...], d_ff: int, dtype: str, layout: str = "contiguous", factor: int = 1
-    ) -> Case:
-        arguments = {"x": factor * normal(rng, shape, dtype)}
-        settings = {"d_model": shape[-1], "d_ff": d_ff}
-        weights = _feed_forward(rng, (shape[-1], d_ff), dtype)
-        name = _named(settings, arguments, dtype, layout)
-        return Case(name, arguments, settings, weights, layout)
-
-    def drawn(dtype: str, wide: bool, layout: str = "contiguous") -> Case:
-        batch, length, small, large = different_sizes(rng, 2, 13, 4)
-        small, large = sorted((small, large))
-        d_model, d_ff = (small, large + 6) if wide else (large, small)
-        return case((batch, length, d_model), d_ff, dtype, layout)
-
-    cases = [
-        case((2, 3, 4), 8, "float32"),
-        *(drawn(dtype, wide) for wide in (True, False) for dtype in ("float32", "float64")),
-        *(drawn("float32", True), drawn("float32", True, "strided")),
-        drawn("float64", False, "strided"),
-        *(case((1, 1, 7), 12, "float32"), case((3, 1, 5), 11, "float64")),
-        *(case((3, 4, 6), 6, "float32"), case((2, 3, 6), 9, "float32", factor=10)),
+def lookup_network_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of lookup_network: one key, all possible keys, keys that differ in one number."""
+    plans: list[tuple[int, int, str]] = [
+        (1, 2, "contiguous"),
+        (3, 4, "contiguous"),
+        (2, 5, "contiguous"),
+        (4, 4, "contiguous"),
+        (8, 3, "contiguous"),
+        (6, 6, "strided"),
+        (12, 7, "contiguous"),
+        (5, 3, "strided"),
+        (70, 7, "contiguous"),
+        (1, 6, "contiguous"),
     ]
+    cases = [_lookup_case(rng, *plan) for plan in plans]
     asked_again(cases, cases[1])
-    for dtype, wide in (("float32", True), ("float64", False)):
-        last = drawn(dtype, wide)
-        cases.append(with_gradients(last, rng, last.arguments["x"].shape))
-    cases += [
-        case((2, 70, 4), 6, "float32"),
-        drawn("float16", True),
-        _learning(drawn("float32", True)),
-    ]
     return cases
+
+
+def _lookup_case(rng: np.random.Generator, num_keys: int, d_model: int, layout: str) -> Case:
+    """Draw keys, two of them neighbors, and values of which none is 0."""
+    rows = all_tokens(d_model).numpy()
+    first = int(rng.integers(len(rows)))
+    nearest = np.argsort((rows != rows[first]).sum(axis=1), kind="stable")[: 1 + d_model]
+    chosen = [first, int(rng.choice(nearest[1:]))]
+    chosen += [int(each) for each in rng.permutation(len(rows)) if each not in chosen]
+    keys = rng.permutation(rows[chosen[:num_keys]])
+    values = rng.uniform(0.5, 4.0, keys.shape) * rng.choice([-1.0, 1.0], keys.shape)
+    arguments = {"keys": keys, "values": values.astype("float32")}
+    return Case(_named({}, arguments, "float32", layout), arguments, layout=layout)
+
+
+def all_tokens(d_model: int) -> Tensor:
+    """Return all tokens of 1 and -1, as (2**D, D)."""
+    numbers = torch.arange(2**d_model)[:, None] >> torch.arange(d_model)
+    return 1.0 - 2.0 * (numbers % 2)
+
+
+def looked_up(network: Any) -> Tensor:
+    """Return what a network makes of each token of 1 and -1.
+
+    Args:
+        network: what an answer returned.
+
+    Returns:
+        (2**D, D), as its weights say.
+
+    Raises:
+        ReturnedError: if it is not a FeedForward with ReLU.
+    """
+    if type(network) is not reference.FeedForward:
+        raise ReturnedError(f"expected a reference.FeedForward, received {describe(network)}")
+    if network.activation != "relu":
+        raise ReturnedError(f'expected activation="relu", received "{network.activation}"')
+    first, second = network.linear1, network.linear2
+    hidden = F.linear(all_tokens(first.weight.shape[1]), first.weight, first.bias).relu()
+    return F.linear(hidden, second.weight, second.bias)
 
 
 def _learning(case: Case) -> Case:
@@ -383,69 +407,18 @@ def _behind_the_mask(case: Case) -> dict[str, Any]:
     return {"memory": np.where(seen, memory, -30.0 * memory).astype(memory.dtype)}
 
 
-def _block_case(rng: np.random.Generator, sizes: Sizes, kind: str, dtype: str, layout: str) -> Case:
-    arguments: dict[str, Any] = {
-        "x": normal(rng, (sizes.batch, sizes.queries, sizes.d_model), dtype),
-        "memory": normal(rng, (sizes.batch, sizes.keys, sizes.d_model), dtype),
-    }
-    mask = make_mask(rng, kind, sizes, 2)
-    if mask is not None:
-        arguments["memory_mask"] = mask
-    settings = {"d_model": sizes.d_model, "num_heads": sizes.heads}
-    weights = {
-        **_attention(rng, "cross_attention", sizes.d_model, dtype),
-        **_norm(rng, "norm", sizes.d_model, dtype),
-    }
-    name = _named(settings, arguments, dtype, layout)
-    return Case(name, arguments, settings, weights, layout)
-
-
-def find_the_second_bug_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of CrossAttentionBlock: T below, above and equal to S."""
-
-    def square() -> Sizes:
-        sizes = _small(rng)
-        return replace(sizes, queries=sizes.keys)
-
-    cases = [
-        _block_case(rng, square(), "none", "float32", "contiguous"),
-        _block_case(rng, _small(rng), "none", "float32", "contiguous"),
-        _block_case(rng, _turned(_small(rng)), "none", "float64", "contiguous"),
-        _block_case(rng, _small(rng), "padding", "float32", "contiguous"),
-        _block_case(rng, _turned(_small(rng)), "padding", "float32", "contiguous"),
-        _block_case(rng, _small(rng), "target", "float64", "contiguous"),
-        _block_case(rng, square(), "square", "float32", "contiguous"),
-        _block_case(rng, square(), "padding", "float64", "contiguous"),
-        _block_case(rng, _small(rng), "padding", "float32", "strided"),
-        _block_case(rng, replace(_small(rng), batch=1, queries=1), "padding", "float32", "strided"),
-        _block_case(rng, _small(rng, heads=1, head_size=7), "none", "float32", "contiguous"),
-        _block_case(rng, _small(rng), "heads", "float32", "contiguous"),
-    ]
-    followed(cases, cases[3], _behind_the_mask(cases[3]), "hidden memory changed", LEAK)
-    asked_again(cases, cases[1], {"memory_mask": None})
-    for kind, dtype in (("padding", "float64"), ("none", "float32")):
-        case = _block_case(rng, _small(rng), kind, dtype, "contiguous")
-        cases.append(with_gradients(case, rng, case.arguments["x"].shape))
-    long = _small(rng, batch=1, queries=66, keys=68)
-    cases += [
-        _block_case(rng, long, "none", "float32", "contiguous"),
-        _block_case(rng, _small(rng), "padding", "float16", "contiguous"),
-        _learning(_block_case(rng, _small(rng), "none", "float32", "contiguous")),
-    ]
-    return cases
-
-
-def count_parameters_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of count_parameters: by hand, drawn, and the paper's base and big model."""
-    sizes = [(2, 4, 1, 3), (4, 8, 1, 10), (4, 6, 2, 7), (6, 5, 3, 11)]
+def count_multiplications_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of count_multiplications: by hand, drawn, and the paper's base and big model."""
+    sizes = [(2, 4, 1, 3, 3, 2), (4, 6, 2, 7, 2, 5), (6, 5, 3, 11, 1, 1), (4, 8, 1, 10, 6, 6)]
     for _ in range(6):
         d_model = 2 * int(rng.integers(4, 60))
         d_ff, layers = int(rng.integers(9, 400)), int(rng.integers(2, 9))
-        sizes.append((d_model, d_ff, layers, int(rng.integers(50, 3000))))
-    sizes += [(512, 2048, 6, 37_000), (1024, 4096, 6, 37_000)]
-    names = ("d_model", "d_ff", "num_layers", "vocab_size")
+        src_len, tgt_len = different_sizes(rng, 2, 90, 2)
+        sizes.append((d_model, d_ff, layers, int(rng.integers(50, 3000)), src_len, tgt_len))
+    sizes += [(512, 2048, 6, 37_000, 25, 25), (1024, 4096, 6, 37_000, 30, 1000)]
+    names = ("d_model", "d_ff", "num_layers", "vocab_size", "src_len", "tgt_len")
     cases = [plain_case(**dict(zip(names, each, strict=True))) for each in sizes]
-    asked_again(cases, cases[2])
+    asked_again(cases, cases[4])
     return cases
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_checks.assignments.blocks.cases import all_tokens
 from transformer_checks.task import Case
 
 Values = Mapping[str, Any]
@@ -70,3 +71,17 @@ def ends_with(norm: str) -> Any:
         )
 
     return said
+
+
+def keys_find_their_values(case: Case, values: Values) -> str | None:
+    """Say which token finds what it should not."""
+    keys, wanted = case.arguments["keys"], case.arguments["values"]
+    tokens = all_tokens(keys.shape[1]).numpy()
+    for token, output in zip(tokens, values["output"], strict=True):
+        same = np.flatnonzero((keys == token).all(axis=1))
+        right = wanted[same[0]] if len(same) else np.zeros_like(token)
+        if np.abs(output - right).max() > CLOSE:
+            shown = [[round(float(each), 2) for each in row] for row in (token, right, output)]
+            what = f"key {same[0]}" if len(same) else "not a key"
+            return f"the token {shown[0]} is {what} and should give {shown[1]}, received {shown[2]}"
+    return None

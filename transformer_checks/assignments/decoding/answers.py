@@ -8,9 +8,6 @@ A mistake is a change to one of them.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-
 import torch
 from torch import Tensor
 
@@ -18,17 +15,17 @@ from transformer_ref import attention as reference
 
 
 def greedy_decode(next_logits, bos_id: int, eos_id: int, max_len: int) -> list[int]:
-    """Say the likeliest token until the end.
+    """Choose the most likely token until the end.
 
     Args:
         next_logits: takes the ids so far, a list of int, and returns the
             logits (V,) of what follows.
         bos_id: the first entry of every answer.
         eos_id: the token that ends an answer.
-        max_len: entries that the answer has at most, all counted.
+        max_len: the largest number of entries, including both of these.
 
     Returns:
-        The ids, a list of int: bos_id, tokens, and eos_id if it was said.
+        The ids, a list of int: bos_id, tokens, and eos_id if it was chosen.
     """
     ids = [bos_id]
     while len(ids) < max_len:
@@ -38,28 +35,33 @@ def greedy_decode(next_logits, bos_id: int, eos_id: int, max_len: int) -> list[i
     return ids
 
 
-def filter_logits(logits: Tensor, top_k: int | None = None, top_p: float | None = None) -> Tensor:
-    """Leave the likeliest tokens: first top_k, then top_p on what is left.
+def sample(
+    logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, uniform: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Choose a token in each row, with the settings of that row.
 
     Args:
-        logits: (..., V), floating point.
-        top_k: how many tokens stay at most; None means all.
-        top_p: the likeliest tokens stay until they have this probability
-            together, the one that crosses it included; None means all.
+        logits: (B, V), floating point.
+        temperature: (B,), above 0; the logits are divided by it.
+        top_k: (B,), int64: how many tokens stay at most.
+        top_p: (B,): the most likely tokens stay until they have this
+            probability together, including the one that crosses it.
+        uniform: (B,), from 0 to 1: where to look on the line.
 
     Returns:
-        (..., V): the logits of the tokens that stay, -inf for the others.
+        The probabilities (B, V) after all cuts, and the tokens (B,), int64.
     """
-    if top_k is not None:
-        smallest = logits.topk(min(top_k, logits.shape[-1])).values[..., -1:]
-        logits = logits.masked_fill(logits < smallest, -math.inf)
-    if top_p is not None:
-        probabilities, order = logits.softmax(dim=-1).sort(dim=-1, descending=True)
-        likelier = probabilities.cumsum(dim=-1) - probabilities
-        left_out = torch.zeros_like(logits, dtype=torch.bool)
-        left_out = left_out.scatter(-1, order, likelier >= top_p)
-        logits = logits.masked_fill(left_out, -math.inf)
-    return logits
+    probs = (logits / temperature[:, None]).softmax(dim=-1)
+    ordered, order = probs.sort(dim=-1, descending=True)
+    places = torch.arange(logits.shape[-1], device=logits.device)
+    ordered = ordered * (places < top_k[:, None])
+    ordered = ordered / ordered.sum(dim=-1, keepdim=True)
+    likelier = ordered.cumsum(dim=-1) - ordered
+    ordered = ordered * (likelier < top_p[:, None])
+    ordered = ordered / ordered.sum(dim=-1, keepdim=True)
+    probs = torch.zeros_like(probs).scatter(-1, order, ordered)
+    tokens = (probs.cumsum(dim=-1) <= uniform[:, None]).sum(dim=-1)
+    return probs, tokens
 
 
 def beam_search(
@@ -78,9 +80,9 @@ def beam_search(
         bos_id: the first entry of every sequence.
         eos_id: the token that ends a sequence.
         beam_size: hypotheses that are kept after each step.
-        max_len: entries that a sequence has at most, all counted; from 2 up.
-        length_penalty: alpha; sum / n ** alpha is what is compared in the
-            end, with n tokens behind bos_id.
+        max_len: the largest number of entries, all counted; at least 2.
+        length_penalty: alpha; at the end, sum / n ** alpha is compared,
+            with n tokens after bos_id.
 
     Returns:
         The ids of the best sequence, ended or not, a list of int.
@@ -107,7 +109,7 @@ def beam_search(
 def cached_attention(
     query: Tensor, key: Tensor, value: Tensor, cache: tuple[Tensor, Tensor] | None
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Attend from one new token to all so far.
+    """Attend from one new token to all tokens so far.
 
     Args:
         query: (B, H, 1, K), floating point, of the new token.
@@ -129,17 +131,18 @@ def cached_attention(
 
 
 def continue_prompt(next_logits, prompt: list[int], eos_id: int, max_len: int) -> list[int]:
-    """Go on with a prompt, as above and without the bugs.
+    """Continue a prompt, as above and without the bugs.
 
     Args:
         next_logits: takes the ids so far, a list of int, and returns the
             logits (V,) of what follows.
         prompt: the ids to start with; not changed.
         eos_id: the token that ends an answer.
-        max_len: entries that the result has at most, the prompt counted.
+        max_len: the largest number of entries, including the prompt.
 
     Returns:
-        The ids, a list of int: the prompt, tokens, and eos_id if it was said.
+        The ids, a list of int: the prompt, tokens, and eos_id if it was
+        chosen.
     """
     ids = list(prompt)
     for _ in range(max_len - len(prompt)):
@@ -153,18 +156,18 @@ def continue_prompt(next_logits, prompt: list[int], eos_id: int, max_len: int) -
 def continue_all(
     next_logits, prompts: list[list[int]], eos_id: int, max_len: int
 ) -> list[list[int]]:
-    """Go on with every prompt, as above and without the bug.
+    """Continue every prompt, as above and without the bug.
 
     Args:
         next_logits: takes the ids of one row so far, a list of int, and
             returns the logits (V,) of what follows.
         prompts: one list of ids for each row, all of one length.
         eos_id: the token that ends a row.
-        max_len: entries that a row has at most, its prompt counted.
+        max_len: the largest number of entries of a row, including its prompt.
 
     Returns:
         The rows, a list of lists of int: the prompt, tokens, and eos_id if
-        it was said. They need not be of one length.
+        it was chosen. They may differ in length.
     """
     rows = [list(prompt) for prompt in prompts]
     at_work = rows
@@ -185,7 +188,7 @@ def search_or_model(next_log_probs, said: list[int], listed: list[list[int]]) ->
         listed: the right answers, one or more, each as `said`.
 
     Returns:
-        The gap, a float: log-probability of the likeliest right answer minus
+        The gap, a float: log-probability of the most likely right answer minus
         that of `said`; and the verdict: "right", "search" or "model".
     """
 
@@ -198,26 +201,21 @@ def search_or_model(next_log_probs, said: list[int], listed: list[list[int]]) ->
     return gap, "search" if gap > 0 else "model"
 
 
-def clipped_precision(
-    hypothesis: list[str], references: list[list[str]], n: int
-) -> tuple[int, int]:
-    """Count the n-grams of a translation that references have too.
+def cache_bytes(config: dict[str, int], tokens: int, source: int, free: int) -> tuple[int, int]:
+    """Count the bytes of a key/value cache, and how many such caches fit.
 
     Args:
-        hypothesis: the tokens of the translation.
-        references: one or more translations made by people, each its tokens.
-        n: how many tokens an n-gram has, at least 1.
+        config: "layers", "heads", "d_head" and "bytes" (of one number), and
+            maybe "kv_heads" and "window".
+        tokens: of the answer so far, at least 1.
+        source: tokens of the source, 0 for a model without an encoder.
+        free: bytes of memory.
 
     Returns:
-        Two int: how many n-grams of the hypothesis count, each at most as often
-        as in the reference that has it most often; and how many it has in all.
+        Two int: the bytes for one answer, and how many answers fit at once.
     """
-
-    def ngrams(tokens):
-        return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
-
-    mine = ngrams(hypothesis)
-    allowed = Counter()
-    for translation in references:
-        allowed |= ngrams(translation)  # the larger of two counts
-    return (mine & allowed).total(), mine.total()
+    heads = config.get("kv_heads", config["heads"])
+    kept = min(tokens, config.get("window", tokens)) + source
+    each = 2 * heads * config["d_head"] * config["bytes"]  # a key and a value
+    total = config["layers"] * kept * each
+    return total, free // total

@@ -5,13 +5,12 @@ sequence can be written down. Greedy search has one right answer on it, and so h
 the beam holds all sequences, or on a garden path: readings that differ in when they stop, or in
 what an ended hypothesis does to the beam, agree there.
 Where an answer is judged, it and the right ones are drawn until they are far enough apart, and
-sentences until other ways to count give other numbers.
+rows of logits until other orders of the cuts give other tokens.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -210,94 +209,126 @@ def find_another_bug_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-# --- cases: filter_logits --------------------------------------------------------------------
+# --- cases: sample ---------------------------------------------------------------------------
 
 
-def _kept_by_p(scores: np.ndarray, top_p: float, gap: float) -> np.ndarray | None:
-    """Count how many stay in each row; None if a sum of probabilities is within `gap` of it."""
-    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    reached = (shares / shares.sum(axis=-1, keepdims=True)).cumsum(axis=-1)
-    near = np.abs(reached - top_p).min() <= gap
-    return None if near else (reached < top_p).sum(axis=-1) + 1
+def _chances(scores: np.ndarray, temperature: float, cuts: tuple[int, float]) -> np.ndarray:
+    """Take one row through temperature, top-k and top-p; all numbers are float64."""
+    top_k, top_p = cuts
+    shares = np.exp((scores - scores.max()) / temperature)
+    order = np.argsort(-shares)
+    shares[order[top_k:]] = 0.0
+    shares /= shares.sum()
+    reached = shares[order].cumsum() - shares[order]
+    shares[order[reached >= top_p]] = 0.0
+    return np.asarray(shares / shares.sum())
 
 
-def _between(rng: np.random.Generator, logits: np.ndarray, top_k: int | None) -> float | None:
-    """Draw a top_p that no row reaches nearly.
+def _drawn(chances: np.ndarray, order: np.ndarray, uniform: float) -> int:
+    """Find the token at a place of the line on which the tokens lie in this order."""
+    return int(order[(chances[order].cumsum() <= uniform).sum()])
 
-    Where there is a top_k too, to measure on the whole distribution must give another result.
+
+def _is_clear(scores: np.ndarray, settings: tuple[float, ...], gap: float) -> bool:
+    """Whether rounding cannot change what stays of a row, nor what is drawn."""
+    temperature, top_k, top_p, uniform = settings
+    on_k = _chances(scores, temperature, (int(top_k), 1.0))
+    reached = np.sort(on_k)[::-1].cumsum()[: int(top_k) - 1]
+    borders = _chances(scores, temperature, (int(top_k), top_p)).cumsum()
+    nearest = min(
+        np.abs(np.append(reached, 0.0) - top_p).min(),
+        np.abs(np.append(borders, 0.0) - uniform).min(),
+    )
+    # Two logits that are nearly the same are one number in half precision.
+    apart = np.diff(np.sort(scores / temperature)).min() > (gap if gap > PROBABILITY_GAP else 1e-5)
+    return bool(apart and nearest > gap)
+
+
+def _tells_apart(scores: np.ndarray, settings: tuple[float, ...]) -> bool:
+    """Whether other orders of the steps keep other tokens, and other lines give another token."""
+    temperature, top_k, top_p, uniform = settings
+    cuts = (int(top_k), top_p)
+    right = _chances(scores, temperature, cuts)
+    on_all = _chances(scores, temperature, (len(scores), top_p))
+    cut_first = _chances(scores, 1.0, cuts)
+    others = ((on_all > 0) & (_chances(scores, temperature, (int(top_k), 1.0)) > 0), cut_first > 0)
+    ids, ranked = np.arange(len(scores)), np.argsort(-right)
+    token = _drawn(right, ids, uniform)
+    tokens = {_drawn(right, ranked, uniform), _drawn(right, ids[::-1], uniform), int(ranked[0])}
+    return token not in tokens and all((kept != (right > 0)).any() for kept in others)
+
+
+def _sample_case(
+    rng: np.random.Generator, rows: int, size: int, dtype: str = "float32", **options: Any
+) -> Case:
+    """Make a case of sample.
+
+    Args:
+        rng: the source.
+        rows: B.
+        size: V.
+        dtype: of all but top_k.
+        options: `top_k` and `top_p`, for all rows; `shift` and `scale` of the logits; `layout`;
+            `note`, for the name.
 
     Returns:
-        the number, or None if these logits have none.
+        the case. Unless cuts are given, other orders of the steps give other results in each row.
     """
-    scores = np.sort(logits.astype(np.float64).reshape(-1, logits.shape[-1]))[:, ::-1]
-    gap = 10 * PROBABILITY_GAP if logits.dtype == np.float16 else PROBABILITY_GAP
-    for _ in range(40):
-        top_p = round(float(rng.uniform(0.4, 0.92)), 3)
-        kept = _kept_by_p(scores[:, :top_k], top_p, gap)
-        on_all = _kept_by_p(scores, top_p, 0.0)
-        if kept is None or on_all is None:
-            continue
-        if top_k is None or (np.minimum(on_all, top_k) != kept).any():
-            return top_p
-    return None
-
-
-def _filter_case(
-    rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "float32", **options: Any
-) -> Case:
-    """Make a case of filter_logits; `top_p=True` draws one, all else is taken as it is."""
-    layout, scale = options.pop("layout", "contiguous"), options.pop("scale", 1.5)
-    shift, peak = options.pop("shift", 0.0), options.pop("peak", 0.0)
-    top_p = options.get("top_p")
-    while True:
-        logits = scale * normal(rng, shape, "float64") + shift
-        logits[..., int(rng.integers(shape[-1]))] += peak
-        logits = logits.astype(dtype)
-        if any(len({*row}) < len(row) for row in logits.reshape(-1, shape[-1])):
-            continue  # equal logits, which are common in float16
-        if top_p is not True:
-            break
-        drawn = _between(rng, logits, options.get("top_k"))
-        if drawn is not None:
-            options["top_p"] = drawn
-            break
-    if "top_p" in options:
-        # Both: an answer that takes *args gets its arguments by their places.
-        options = {"top_k": None, **options}
-    arguments = {"logits": logits, **options}
-    parts = [*described(arguments), dtype, *["not contiguous"] * (layout != "contiguous")]
+    gap = 0.02 if dtype == "float16" else PROBABILITY_GAP
+    plain = options.keys() & {"top_k", "top_p"}
+    found: list[tuple[np.ndarray, tuple[float, ...]]] = []
+    while len(found) < rows:
+        scores = options.get("scale", 1.3) * rng.standard_normal(size) + options.get("shift", 0.0)
+        scores = scores.astype(dtype)
+        top_k = options.get("top_k", int(rng.integers(3, size)))
+        reals = (
+            rng.choice([rng.uniform(0.3, 0.7), rng.uniform(1.4, 2.5)]),
+            options.get("top_p", rng.uniform(0.4, 0.92)),
+            rng.uniform(0.03, 0.97),
+        )
+        temperature, top_p, uniform = (float(np.round(each, 3).astype(dtype)) for each in reals)
+        settings = (temperature, float(top_k), top_p, uniform)
+        row = scores.astype(np.float64)
+        if _is_clear(row, settings, gap) and (plain or _tells_apart(row, settings)):
+            found.append((scores, settings))
+    columns = np.array([settings for _, settings in found]).T
+    arguments = {
+        "logits": np.stack([scores for scores, _ in found]),
+        "temperature": columns[0].astype(dtype),
+        "top_k": columns[1].astype(np.int64),
+        "top_p": columns[2].astype(dtype),
+        "uniform": columns[3].astype(dtype),
+    }
+    layout = options.get("layout", "contiguous")
+    notes = [options.get("note", ""), "not contiguous" if layout != "contiguous" else ""]
+    parts = [f"logits {rows, size}", dtype, *filter(None, notes)]
     return Case(", ".join(parts), arguments, layout=layout)
 
 
-def filter_logits_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of filter_logits: each of the two, both, none, and their edges."""
+def sample_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of sample: all steps, one of the cuts alone, none of them, and their edges."""
     sizes = different_sizes(rng, 6, 12)
     cases = [
-        _filter_case(rng, (sizes[0],), top_k=3),
-        _filter_case(rng, (sizes[1],), top_p=True),
-        _filter_case(rng, (3, sizes[2]), top_k=4, top_p=True),
-        _filter_case(rng, (4, sizes[3]), "float64", top_k=2),
-        _filter_case(rng, (5, sizes[4]), "float64", top_p=True),
-        _filter_case(rng, (2, 3, sizes[5]), top_k=5, top_p=True),
-        _filter_case(rng, (2, 3, sizes[6]), top_p=True, layout="strided"),
-        _filter_case(rng, (2, sizes[0])),
-        _filter_case(rng, (3, sizes[1]), top_k=None, top_p=None),
-        _filter_case(rng, (2, sizes[2]), top_k=1),
-        _filter_case(rng, (2, sizes[3]), top_k=sizes[3] + 4),
-        _filter_case(rng, (3, sizes[4]), top_k=None, top_p=0.02),
-        _filter_case(rng, (3, sizes[5]), top_p=0.9, peak=9.0),
-        _filter_case(rng, (3, sizes[6]), top_k=4, top_p=0.01),
-        _filter_case(rng, (2, sizes[0]), top_k=sizes[0], top_p=0.999, scale=0.4),
-        _filter_case(rng, (3, sizes[1]), top_k=3, top_p=True, shift=-40.0),
-        _filter_case(rng, (3, sizes[4]), "float64", top_k=4, top_p=True, shift=800.0),
-        _filter_case(rng, (1, sizes[3]), top_k=4, top_p=True),
-        # So flat that top_p alone would leave more than k.
-        _filter_case(rng, (2, 12), top_k=3, top_p=0.8, scale=0.1),
+        _sample_case(rng, 3, sizes[0]),
+        _sample_case(rng, 5, sizes[1], "float64"),
+        _sample_case(rng, 4, sizes[2], layout="strided"),
+        _sample_case(rng, 1, sizes[3]),
+        _sample_case(rng, 8, sizes[4], "float64", note="another batch"),
+        _sample_case(rng, 3, sizes[1], top_k=sizes[1], top_p=1.0, note="nothing is cut off"),
+        _sample_case(rng, 3, sizes[2], top_k=3, top_p=1.0, note="only top-k"),
+        _sample_case(rng, 3, sizes[5], top_k=sizes[5] + 9, note="only top-p"),
+        _sample_case(rng, 2, sizes[6], top_k=1, note="top_k=1"),
+        _sample_case(rng, 2, sizes[0], top_p=0.05, note="a small top_p"),
+        _sample_case(rng, 4, sizes[3], shift=-40.0, note="logits near -40"),
+        _sample_case(rng, 3, sizes[4], "float64", shift=800.0, note="logits near 800"),
+        # As many rows as tokens, where a wrong axis would fit.
+        _sample_case(rng, 6, 6, note="as many rows as tokens"),
     ]
-    asked_again(cases, cases[5])
+    asked_again(cases, cases[1])
     cases += [
-        _filter_case(rng, (2, 80), top_k=70),
-        _filter_case(rng, (3, sizes[2]), "float16", top_k=4, top_p=True, scale=1.0),
+        _sample_case(rng, 70, sizes[5], top_k=5),
+        _sample_case(rng, 2, 90, "float64", scale=3.0),
+        _sample_case(rng, 3, 6, "float16"),
     ]
     return cases
 
@@ -680,106 +711,56 @@ def search_or_model_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-# --- cases: clipped_precision ----------------------------------------------------------------
-
-Sentence = list[str]
-WORDS = ("the", "cat", "sat", "on", "a", "mat")
+# --- cases: cache_bytes ----------------------------------------------------------------------
 
 
-def _ngrams(tokens: Sentence, n: int) -> Counter[tuple[str, ...]]:
-    return Counter(tuple(tokens[place : place + n]) for place in range(len(tokens) - n + 1))
-
-
-def _largest(counted: Iterable[Counter[tuple[str, ...]]]) -> Counter[tuple[str, ...]]:
-    """Take the largest count of each n-gram."""
-    allowed = Counter[tuple[str, ...]]()
-    for each in counted:
-        allowed |= each
-    return allowed
-
-
-def _unordered(counted: Counter[tuple[str, ...]]) -> Counter[tuple[str, ...]]:
-    return Counter(tuple(sorted(gram)) for gram in counted.elements())
-
-
-def _other_counts(hypothesis: Sentence, references: list[Sentence], n: int) -> dict[str, int]:
-    """Count in other ways, which a case can be drawn to tell from the right one."""
-    mine, theirs = _ngrams(hypothesis, n), [_ngrams(each, n) for each in references]
-    together = sum(theirs, Counter[tuple[str, ...]]())
-    return {
-        "not clipped": sum(count for gram, count in mine.items() if gram in together),
-        "sum": (mine & together).total(),
-        "first only": (mine & theirs[0]).total(),
-        "last only": (mine & theirs[-1]).total(),
-        "best reference": max((mine & each).total() for each in theirs),
-        "once each": len(mine & together),
-        "joined": (mine & _ngrams(sum(references, Sentence()), n)).total(),
-        "unordered": (_unordered(mine) & _largest(map(_unordered, theirs))).total(),
-    }
-
-
-def _sentences_case(
-    rng: np.random.Generator, n: int, lengths: Sequence[int], apart: Sequence[str], words: int = 3
-) -> Case:
-    """Make a case of clipped_precision.
+def _bytes_case(rng: np.random.Generator, tokens: int, **options: Any) -> Case:
+    """Make a case of cache_bytes.
 
     Args:
         rng: the source.
-        n: of the n-grams.
-        lengths: of the hypothesis, and of each reference.
-        apart: names of other counts, which must all give other numbers.
-        words: how many different ones there are; few, so that n-grams come again.
+        tokens: of the answer.
+        options: `source` (0); `group`, how many query heads share keys and values; `window`;
+            `fits`, how many caches the memory has room for, and `spare`, the share of one that is
+            left (0.6).
 
     Returns:
-        the case. Some n-grams of the hypothesis count, and some do not.
+        the case.
     """
-    while True:
-        known = [str(each) for each in rng.permutation(WORDS)[:words]]
-        hypothesis, *references = ([str(w) for w in rng.choice(known, size)] for size in lengths)
-        allowed = _largest(_ngrams(each, n) for each in references)
-        right = (_ngrams(hypothesis, n) & allowed).total()
-        others = _other_counts(hypothesis, references, n)
-        different = len({right, *(others[name] for name in apart)}) == len(apart) + 1
-        if different and 0 < right < len(hypothesis) - n + 1:
-            return plain_case(hypothesis=hypothesis, references=references, n=n)
+    layers, heads, size = (int(each) for each in rng.permutation([3, 5, 7, 11, 13])[:3])
+    group, source = options.get("group", 1), options.get("source", 0)
+    config = {"layers": layers, "heads": heads * group, "d_head": 8 * size}
+    config["bytes"] = int(rng.choice([1, 2, 4]))
+    if group > 1:
+        config["kv_heads"] = heads
+    kept = tokens
+    if "window" in options:
+        config["window"] = options["window"]
+        kept = min(tokens, options["window"])
+    total = 16 * layers * heads * size * config["bytes"] * (kept + source)
+    free = int((options.get("fits", int(rng.integers(2, 9))) + options.get("spare", 0.6)) * total)
+    return plain_case(config=config, tokens=tokens, source=source, free=free)
 
 
-def clipped_precision_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of clipped_precision: one reference and several, n from 1 to 4, and the edges."""
-    several = ("sum", "first only", "best reference")
+def cache_bytes_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of cache_bytes: with and without shared heads, a window and a source."""
+    few, many = int(rng.integers(5, 30)), int(rng.integers(1_000, 9_000))
     cases = [
-        _sentences_case(rng, 1, (8, 6), ("not clipped", "once each")),
-        _sentences_case(rng, 2, (9, 8), ("unordered", "not clipped")),
-        _sentences_case(rng, 1, (11, 5, 6), ("not clipped", *several)),
-        _sentences_case(rng, 1, (10, 4, 5, 6), ("last only", *several)),
-        _sentences_case(rng, 2, (11, 8, 7), several, 2),
-        _sentences_case(rng, 2, (11, 8, 7), ("joined", "sum")),
-        _sentences_case(rng, 2, (12, 7, 8), ("not clipped", *several), 2),
-        _sentences_case(rng, 3, (12, 9, 8), ("first only", "best reference"), 2),
-        _sentences_case(rng, 3, (11, 10), ("not clipped", "unordered"), 2),
-        _sentences_case(rng, 4, (11, 12, 9), ("first only",), 2),
-        _sentences_case(rng, 1, (5, 9, 12), ("first only",), 4),
-        # A reference, and then the hypothesis, that is too short for one n-gram.
-        _sentences_case(rng, 3, (9, 2, 9), (), 2),
-        plain_case(hypothesis=["the", "cat"], references=[["the", "cat", "sat", "on"]], n=4),
-        plain_case(hypothesis=[], references=[["a", "cat"]], n=1),
-        plain_case(hypothesis=["a", "cat", "sat"], references=[["on", "the", "mat"]], n=1),
-        plain_case(hypothesis=["the", "cat"], references=[["a", "mat"], ["the", "cat"]], n=2),
-        plain_case(
-            hypothesis=["The", "cat", "über", "Über"],
-            references=[["the", "cat", "über"], ["Cat", "über"]],
-            n=1,
-        ),
-        # Joined without their borders, the tokens would be the same.
-        plain_case(hypothesis=["cats", "at", "sea"], references=[["cat", "sat", "sea"]], n=2),
+        _bytes_case(rng, few),
+        _bytes_case(rng, many, group=4),
+        _bytes_case(rng, few + 9, source=int(rng.integers(3, 9))),
+        _bytes_case(rng, few + 20, window=few),
+        _bytes_case(rng, few, window=few + 25, group=2),
+        _bytes_case(rng, many, window=many // 3, source=many // 7, group=8),
+        _bytes_case(rng, few, window=few + 6, source=few + 40),
+        _bytes_case(rng, 1, group=6),
+        _bytes_case(rng, many + 1, window=many + 1, group=3),
+        _bytes_case(rng, few + 3, source=17, fits=4, spare=0.0),  # to the last byte
+        _bytes_case(rng, many, group=2, fits=0, spare=0.7),  # not even one
+        _bytes_case(rng, 131_072, group=8, fits=1, spare=0.9),
+        _bytes_case(rng, few, source=few, fits=0, spare=0.0),  # no memory at all
     ]
-    asked_again(cases, cases[2])
-    cases += [
-        _sentences_case(rng, 2, (70, 66), ("not clipped",), 6),
-        # Only the last of many references has the tokens; case counts in references, too.
-        plain_case(hypothesis=["a", "mat"], references=[*([["on"]] * 5), ["a", "mat"]], n=1),
-        plain_case(hypothesis=["the", "cat"], references=[["The", "CAT", "the"]], n=1),
-    ]
+    asked_again(cases, cases[5])
     return cases
 
 

@@ -20,7 +20,7 @@ def _in_bounds(ids: list[int], given: list[int], eos_id: int, max_len: int) -> s
         return f"max_len = {max_len} counts all entries; here there are {len(ids)}: {ids}"
     if eos_id in ids[len(given) : -1]:
         place = ids.index(eos_id, len(given))
-        return f"the end token {eos_id} is at place {place}, and the ids go on behind it: {ids}"
+        return f"the end token {eos_id} is at place {place}, and more ids follow it: {ids}"
     return None
 
 
@@ -42,19 +42,17 @@ def rows_begin_and_end(case: Case, values: Values) -> str | None:
     return None
 
 
-def keeps_or_leaves_out(case: Case, values: Values) -> str | None:
-    """Say so if a number is neither the logit that came nor -inf, or if no token is left."""
-    received, given = values["filtered"].astype(np.float64), case.arguments["logits"]
-    kept = np.isclose(received, given, rtol=1e-5, atol=1e-6)
-    if not (kept | (received == -np.inf)).all():
-        place = tuple(int(index) for index in np.argwhere(~kept & (received != -np.inf))[0])
-        return (
-            f"a token that stays keeps its logit, and one that is left out gets -inf; here "
-            f"`filtered{list(place)}` is {received[place]:.4g}, and the logit is "
-            f"{given[place]:.4g}"
-        )
-    if not kept.any(axis=-1).all():
-        return "in a row no token is left; one at least has to stay"
+def rows_are_distributions(case: Case, values: Values) -> str | None:
+    """Say so if the probabilities of a row are not a distribution, or its token has none."""
+    for number, row in enumerate(values["probs"].astype(np.float64)):
+        if not np.isclose(row.sum(), 1.0, atol=0.01) or (row < 0.0).any():
+            return (
+                f"probabilities are at least 0 and sum to 1; row {number} sums to {row.sum():.4g}"
+            )
+    for number, token in enumerate(values["tokens"]):
+        row = values["probs"][number]
+        if not 0 <= token < len(row) or row[token] == 0.0:
+            return f"in row {number} the token is {token}, which your probabilities rule out"
     return None
 
 

@@ -21,11 +21,11 @@ def cnn_receptive_field(kernel_size: int, num_layers: int, dilation: int = 1) ->
 
     Args:
         kernel_size: inputs of each layer's kernel, at least 1.
-        num_layers: convolutions with stride 1, one behind the other.
+        num_layers: convolutions with stride 1, one after the other.
         dilation: places from each input of a kernel to the next, in every layer.
 
     Returns:
-        The number of neighboring places, the first and the last one counted.
+        The number of places from the first to the last, including both.
     """
     return 1 + num_layers * (kernel_size - 1) * dilation
 
@@ -90,13 +90,13 @@ def damage_by_key(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Te
 
 
 def needed_offset(query: Tensor, key: Tensor, value: Tensor, max_offset: int) -> int:
-    """Choose how far back the key stands without which the output changes most.
+    """Find how far back the key is that the output needs most.
 
     Args:
         query: (T, K), floating point.
         key: (T, K).
         value: (T, V).
-        max_offset: the largest offset that is tried, below T.
+        max_offset: the largest offset to try, below T.
 
     Returns:
         the offset, from 1 to max_offset: 1 is the token before.
@@ -114,13 +114,13 @@ def needed_offset(query: Tensor, key: Tensor, value: Tensor, max_offset: int) ->
 
 
 def induction(letters: Tensor) -> Tensor:
-    """Guess in two layers what follows each letter, as above and without the bug.
+    """Guess in two layers what follows each letter, like the code above but without the bug.
 
     Args:
         letters: (T, V), floating point: one-hot, and zeros for the start.
 
     Returns:
-        (T, V), in the dtype of letters: what followed this letter before.
+        (T, V), in the dtype of letters: what followed this letter last time.
     """
     places = torch.eye(len(letters)).to(letters)
     look_back = 20 * torch.diag(torch.ones(len(letters) - 1), -1).to(letters)

@@ -56,7 +56,7 @@ def tensor_case(
     return Case(", ".join(part for part in parts if part), arguments, layout=layout)
 
 
-FLOAT32, FLOAT64 = "float32", "float64"
+FLOAT16, FLOAT32, FLOAT64 = "float16", "float32", "float64"
 PLAIN, STRIDED = "contiguous", "strided"
 
 
@@ -301,8 +301,11 @@ def tied_logits_cases(rng: np.random.Generator) -> list[Case]:
 def embedding_from_pretrained_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of embedding_from_pretrained: frozen and not, padding anywhere and nowhere."""
 
-    def case(dtype: str, trainable: bool, pad: int | None, layout: str = PLAIN) -> Case:
+    def case(
+        dtype: str, trainable: bool, pad: int | None, layout: str = PLAIN, **fixed: int
+    ) -> Case:
         vocab_size, d_model = different_sizes(rng, 4, 9, 2)
+        vocab_size = fixed.get("V", vocab_size)
         arguments = {
             "vectors": normal(rng, (vocab_size, d_model), dtype),
             "trainable": trainable,
@@ -325,6 +328,9 @@ def embedding_from_pretrained_cases(rng: np.random.Generator) -> list[Case]:
         case(FLOAT64, False, None, STRIDED),
     ]
     asked_again(cases, cases[4])
+    cases.append(case(FLOAT16, True, 1))
+    cases.append(case(FLOAT32, True, 70, V=80))
+    cases.append(elsewhere(case(FLOAT32, True, 0)))
     return cases
 
 
@@ -506,6 +512,7 @@ def _rows_case(
     dtype: str = FLOAT32,
     before: bool = False,
     zero: bool = False,
+    rows: int | None = None,
 ) -> Case:
     """Make a case, drawn until a row that lives does so clearly; pad counts from the end below 0.
 
@@ -517,12 +524,13 @@ def _rows_case(
         dtype: of all numbers.
         before: whether there are gradients from before.
         zero: whether the padding's row holds zeros, and of a "sum" another one that it reads.
+        rows: how many the embedding has; drawn if it is None.
 
     Returns:
         the case.
     """
     while True:
-        vocab_size, d_model = int(rng.integers(7, 12)), int(rng.choice([4, 6]))
+        vocab_size, d_model = rows or int(rng.integers(7, 12)), int(rng.choice([4, 6]))
         row = pad if pad is None else pad % vocab_size
         weight = normal(rng, (vocab_size, d_model), dtype)
         loss = _loss(rng, kind, weight, row, how)
@@ -564,6 +572,7 @@ def dead_rows_cases(rng: np.random.Generator) -> list[Case]:
         _rows_case(rng, "lengths", pad=0, zero=True, dtype=FLOAT64),
         _rows_case(rng, "tied", dtype=FLOAT64, before=True),
         _rows_case(rng, "drawn", pad=0, before=True),
+        _rows_case(rng, "sum", pad=0, rows=70),
     ]
     asked_again(cases, cases[1])
     return cases

@@ -5,6 +5,7 @@ A mistake is a change to one of them.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -15,7 +16,7 @@ from transformer_ref import masks as reference
 
 
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
-    """Say which keys are tokens, and which only fill up the batch.
+    """Say which keys are tokens, and which are only padding.
 
     Args:
         ids: (B, S) int64.
@@ -57,7 +58,7 @@ def target_mask(ids: Tensor, pad_id: int) -> Tensor:
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Softmax over the last axis, over what may be seen only.
+    """Take the softmax over the keys that may be seen.
 
     Args:
         scores: (..., T, S), float32, float64, float16 or bfloat16.
@@ -65,7 +66,7 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
 
     Returns:
         (..., T, S) weights, in the dtype of `scores`. A row sums to 1, or is
-        all zeros where nothing may be seen. No NaN, in the gradient neither.
+        all zeros where nothing may be seen. There is no NaN, in the gradient either.
     """
     lowest = torch.finfo(scores.dtype).min
     weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
@@ -93,51 +94,53 @@ def causal_attention(query: Tensor, key: Tensor, value: Tensor, ids: Tensor, pad
     return reference.masked_softmax(scores, tokens & past) @ value
 
 
-def masked_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-    """Attend under a mask, as above and without the bug.
+def packed_inputs(documents: Tensor) -> tuple[Tensor, Tensor]:
+    """Make the mask and the positions of documents packed into rows.
 
     Args:
-        query: (B, H, T, K), float16, float32 or float64.
-        key: (B, H, S, K).
-        value: (B, H, S, V).
-        mask: bool, broadcasts to (B, H, T, S); True means "may attend".
+        documents: (B, T) int64, the number of each token's document; 0 is
+            padding.
 
     Returns:
-        (B, H, T, V), in the dtype of the inputs; zeros for a query that may
-        see nothing.
+        the mask (B, 1, T, T) bool: query t sees the keys of its own document
+        up to t, and padding sees nothing; and the positions (B, T) int64,
+        from 0 in each document, 0 for padding.
     """
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    weights = reference.masked_softmax(scores, mask)
-    return weights @ value
+    same = documents[:, :, None] == documents[:, None, :]  # (B, T, T)
+    real = (documents != 0)[:, None, :]
+    past = reference.causal_mask(documents.shape[1], device=documents.device)
+    mask = (same & real)[:, None] & past
+    positions = (mask.sum(dim=-1)[:, 0] - 1).clamp(min=0)
+    return mask, positions
 
 
-def moved_outputs(model: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Change each token in turn, and measure which outputs move.
+def shortest_failure(make_mask: Callable[[Tensor, int], Tensor], longest: int) -> list[int]:
+    """Find the shortest row of tokens and padding on which a mask is wrong.
 
     Args:
-        model: from (B, T, D) to (B, T, D).
-        x: (B, T, D), floating point; it is left as it was.
+        make_mask: from ids (B, T) int64 and the id of padding to a mask
+            (B, 1, T, T) bool.
+        longest: the largest length to try, at least 1.
 
     Returns:
-        (T, T) bool: row t, column s is True if output t moves when token s is
-        changed.
+        the first row that fails, short ones first, 0 for padding and 1 for a
+        token; [] if none fails.
     """
-    before = model(x)
-    columns = []
-    for s in range(x.shape[1]):
-        changed = x.clone()
-        changed[:, s] = torch.randn_like(changed[:, s])
-        moves = (model(changed) - before).abs()
-        columns.append(moves.amax(dim=(0, -1)) > 1e-4)
-    return torch.stack(columns, dim=-1)
+    for length in range(1, longest + 1):
+        for row in itertools.product((0, 1), repeat=length):
+            ids = torch.tensor([row])
+            wrong = make_mask(ids, 0) != reference.target_mask(ids, 0)
+            if wrong[0, 0, ids[0] == 1].any():  # only the queries that are tokens
+                return list(row)
+    return []
 
 
 def how_far_ahead(model: Callable[[Tensor], Tensor], x: Tensor) -> int:
-    """Measure how many places ahead of itself an output sees, at most.
+    """Measure how many places ahead an output sees, at most.
 
     Args:
         model: from (B, T, D) to (B, T, D).
-        x: (B, T, D), floating point; it is left as it was.
+        x: (B, T, D), floating point; it is not changed.
 
     Returns:
         the largest s - t of an output t that moves when token s is changed;

@@ -10,7 +10,7 @@ masks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -333,61 +333,154 @@ def _behind_padding(case: Case) -> dict[str, Any]:
     return changed
 
 
-def find_another_bug_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of masked_attention: float16, or queries that may see nothing.
+# --- cases: packed documents -----------------------------------------------------------------
 
-    The code as found fails in all of them.
-    """
 
-    def drawn(kind: str, dtype: str = "float32", **options: Any) -> Case:
-        sizes = options.get("sizes") or draw_sizes(rng)
-        mask = make_mask(rng, kind, sizes, 2)
-        assert mask is not None
-        empty, layout = options.get("empty", False), options.get("layout", "contiguous")
-        far = options.get("far", 0.0)
-        mask = _emptied(rng, mask) if empty else mask
-        arguments = {**_sequences(rng, sizes, dtype), "mask": mask}
-        if far:
-            # A feature that all keys share moves all scores of a query down.
-            arguments["key"][..., 0] = 20.0 * sizes.head_size**0.5
-            arguments["query"][..., 0] = far / 20.0
-        if options.get("loud"):  # and all scores of a hidden key as far up
-            arguments["key"][..., 0] *= np.where(mask.any(axis=-2), 1.0, -1.0)
-        more = ["queries that may see nothing"] * empty
-        more += [f"scores near {far:,.0f}"] * bool(far)
-        more += [f"hidden ones near {-far:,.0f}"] * options.get("loud", False)
-        return Case(_named(arguments, dtype, layout, *more), arguments, layout=layout)
+def _packed_row(rng: np.random.Generator, length: int, where: str, numbers: list[int]) -> list[int]:
+    """Draw a row of documents with padding at the "end", in "front", "between" or nowhere."""
+    padding = 0 if where == "none" else int(rng.integers(1, 4))
+    first = int(rng.integers(1, min(4, length - padding)))
+    parts, left = [[numbers[0]] * first], length - padding - first
+    while left:
+        size = left if len(parts) == len(numbers) - 1 else min(left, int(rng.integers(1, 5)))
+        parts.append([numbers[len(parts)]] * size)
+        left -= size
+    place = {"front": 0, "between": int(rng.integers(1, len(parts)))}.get(where, len(parts))
+    parts.insert(place, [0] * padding)
+    return [number for part in parts for number in part]
 
+
+def _packed_case(rows: list[list[int]] | np.ndarray) -> Case:
+    documents = np.array(rows, dtype=np.int64)
+    shown = f" = {documents.tolist()}" if documents.size <= SHOWN_IDS else ""
+    return Case(f"documents {documents.shape}{shown}", {"documents": documents})
+
+
+def packed_inputs_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of packed_inputs: where padding is, and the numbers and sizes of the documents."""
+
+    def drawn(where: str, order: int = 0, above: int = 0, **fixed: int) -> Case:
+        batch, length = _draw_shape(rng, **fixed)
+        rows = []
+        for _ in range(batch):
+            numbers = [above + int(each) for each in rng.permutation(np.arange(1, 12))]
+            numbers = sorted(numbers, reverse=order < 0) if order else numbers
+            rows.append(_packed_row(rng, length, where, numbers))
+        return _packed_case(rows)
+
+    shape = _draw_shape(rng)
+    apart = np.stack([rng.permutation(np.arange(1, shape[1] + 1)) for _ in range(shape[0])])
+    empty = drawn("end").arguments["documents"]
+    empty[rng.integers(len(empty))] = 0
     cases = [
-        *(drawn("padding", empty=True), drawn("target", empty=True)),
-        *(drawn("causal", "float64", empty=True), drawn("target", "float64", empty=True)),
-        *(drawn("padding", "float16"), drawn("target", "float16"), drawn("causal", "float16")),
-        *(drawn("target", "float16", empty=True), drawn("padding", "float16", empty=True)),
-        drawn("target", empty=True, layout="strided"),
-        drawn("heads", empty=True),
-        drawn("target", "float16", sizes=draw_sizes(rng, batch=1, heads=1, queries=1)),
-        *(drawn("target", "float64", empty=True, far=far) for far in (-300.0, LOWEST)),
+        *(drawn("end", batch=1, length=6), drawn("none", batch=2, length=5)),
+        *(drawn("end"), drawn("front"), drawn("between"), drawn("none")),
+        *(drawn("end", 1), drawn("none", -1), drawn("between", -1), drawn("front", 1)),
+        _packed_case(rng.permutation(np.arange(1, 12))[: shape[0], None].repeat(shape[1], axis=1)),
+        *(_packed_case(apart), _packed_case(empty), drawn("between", batch=7, length=7)),
     ]
-    followed(cases, cases[0], _behind_mask(cases[0]), "hidden keys changed", LEAK)
     asked_again(cases, cases[3])
-    for kind, dtype in (("padding", "float64"), ("target", "float32")):
-        case = drawn(kind, dtype, empty=True)
-        shape = (*case.arguments["query"].shape[:-1], case.arguments["value"].shape[-1])
-        cases.append(with_gradients(case, rng, shape))
-    cases.append(drawn("padding", "float64", empty=True, far=LOWEST, loud=True))
-    long = draw_sizes(rng, batch=2, heads=2, queries=3, keys=70)
-    cases.append(drawn("target", empty=True, sizes=long))
+    cases += [drawn("end", above=300), drawn("between", batch=2, length=70)]
+    cases.append(elsewhere(drawn("between")))
     return cases
 
 
-def _behind_mask(case: Case) -> dict[str, Any]:
-    """Give the keys that no query may see another content, and a loud one."""
-    unseen = ~case.arguments["mask"].any(axis=-2)[..., None]
-    changed = {}
-    for name, loudness in (("key", -1.5), ("value", 1000.0)):
-        old = case.arguments[name]
-        changed[name] = np.where(unseen, loudness * old, old).astype(old.dtype)
-    return changed
+# --- masks that are wrong somewhere ----------------------------------------------------------
+
+
+def _past(real: np.ndarray, ahead: int = 0) -> np.ndarray:
+    """Return who comes before whom, (T, T), or up to some places after."""
+    return np.tri(len(real), k=ahead, dtype=bool)
+
+
+def _in_front(real: np.ndarray) -> np.ndarray:
+    """Say which places come after the first token, or are it."""
+    return np.cumsum(real) > 0
+
+
+# From what is no padding, (T,), and a number to the mask (T, T), by what a student reads of it.
+RULES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+    "is a decoder's": lambda real, n: _past(real) & real,
+    "hides padding as a query": lambda real, n: _past(real) & real[:, None],
+    "hides padding as a key and as a query": lambda real, n: _past(real) & real & real[:, None],
+    "shows everything to padding": lambda real, n: _past(real) & real | ~real[:, None],
+    "shows {n} places too many": lambda real, n: _past(real, n) & real,
+    "hides each place from itself": lambda real, n: _past(real, -1) & real,
+    "does not hide padding": lambda real, n: _past(real),
+    "does not hide what comes later": lambda real, n: real & np.ones((len(real), 1), dtype=bool),
+    "hides everything": lambda real, n: _past(real) & False,
+    "shows the last {n} places": lambda real, n: _past(real) & ~_past(real, -n) & real,
+    "hides padding only in front of the first token": (
+        lambda real, n: _past(real) & _in_front(real)
+    ),
+    "hides the first {n} paddings": (lambda real, n: _past(real) & (real | (np.cumsum(~real) > n))),
+    "hides nothing in a row without padding": (lambda real, n: (_past(real) | real.all()) & real),
+    "does not hide what comes later in a row with padding": (
+        lambda real, n: (_past(real) | ~real.all()) & real
+    ),
+    "shows everything to the places from {n} on": (
+        lambda real, n: (_past(real) | (np.arange(len(real)) >= n)[:, None]) & real
+    ),
+    "shows the first {n} places to all": (
+        lambda real, n: (_past(real) | (np.arange(len(real)) < n)) & real
+    ),
+    "does not hide what comes later in a row of at most {n} places": (
+        lambda real, n: (_past(real) | (len(real) <= n)) & real
+    ),
+    "hides place {n} from the places after it": (
+        lambda real, n: _past(real) & real & (np.eye(len(real)) + (np.arange(len(real)) != n) > 0)
+    ),
+    "is a decoder's up to {n} tokens, and hides padding no more with more": (
+        lambda real, n: _past(real) & (real | (real.sum() > n))
+    ),
+}
+
+
+def failing(case: Case, row: Sequence[int]) -> np.ndarray:
+    """Return the places (t, s), N of them as (N, 2), at which a row fails for a token t."""
+    real, description = np.array(row) == 1, case.arguments["make_mask"]
+    wrong = RULES[description["rule"]](real, description["n"]) != (_past(real) & real)
+    return np.argwhere(wrong & real[:, None])
+
+
+def _make_mask(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
+    description = case.arguments[name]
+    rule, number = RULES[description["rule"]], description["n"]
+
+    def make_mask(ids: Tensor, pad_id: int) -> Tensor:
+        if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.dtype != torch.int64:
+            raise ValueError(f"{name} takes ids (B, T) int64, received {describe(ids)}")
+        masks = [rule(row, number) for row in (ids != pad_id).numpy()]
+        return torch.from_numpy(np.stack(masks))[:, None]
+
+    return Made(make_mask)
+
+
+MASK = Maker(_make_mask)
+
+
+def shortest_failure_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of shortest_failure: each rule, and rows that are too short to fail."""
+
+    def drawn(rule: str, longest: int, n: int = 0) -> Case:
+        description = {SAID: f"a mask that {rule.format(n=n)}", "rule": rule, "n": n}
+        return plain_case(make_mask=description, longest=longest)
+
+    two, three = (int(rng.integers(low, low + 2)) for low in (2, 3))
+    plan = {
+        "shows {n} places too many": [(5, 1), (1, 1), (2, two)],
+        "shows the last {n} places": [(three + 2, three), (three, three), (3, 2)],
+        "hides the first {n} paddings": [(two + 2, two), (two + 1, two)],
+        "shows everything to the places from {n} on": [(three + 2, three), (4, 2)],
+        "shows the first {n} places to all": [(4, two)],
+        "does not hide what comes later in a row of at most {n} places": [(5, 3), (two + 3, two)],
+        "hides place {n} from the places after it": [(three + 3, three), (two + 2, two)],
+        "is a decoder's up to {n} tokens, and hides padding no more with more": [(6, two)],
+    }
+    cases = [drawn(rule, int(rng.integers(4, 7))) for rule in RULES if rule not in plan]
+    cases += [drawn(rule, *numbers) for rule, asked in plan.items() for numbers in asked]
+    asked_again(cases, cases[1])
+    return cases
 
 
 # --- models that are tested for leaks --------------------------------------------------------
@@ -557,8 +650,8 @@ def _model_case(
     return Case(_named(arguments, dtype, layout, *more), arguments, layout=layout)
 
 
-def leak_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of moved_outputs and how_far_ahead: what each output depends on is known."""
+def how_far_ahead_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of how_far_ahead: what each output depends on is known."""
     causal, too_far, itself = "a causal mask", "a mask one too far", "a mask of the token itself"
     plan: list[tuple[str, int, str, dict[str, Any]]] = [
         *((causal, 1, EVEN, {}), (too_far, 1, EVEN, {"dtype": "float64"})),

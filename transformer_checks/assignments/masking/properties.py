@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from transformer_checks.assignments.masking.cases import depends
+from transformer_checks.assignments.masking.cases import depends, failing
 from transformer_checks.task import Case
 
 Values = Mapping[str, Any]
@@ -70,18 +71,47 @@ def seen_rows_sum_to_one(case: Case, values: Values) -> str | None:
 ROUGH_SUM = {"float64": 1e-4, "float32": 1e-4, "float16": 0.02, "bfloat16": 0.1}
 
 
-def says_what_depends(case: Case, values: Values) -> str | None:
-    """Say of the first wrong entry of a leak test what that output depends on."""
-    moved, seen = values["moved"], depends(case.arguments["model"])
-    wrong = np.argwhere(moved != seen)
+def says_who_shares_a_document(case: Case, values: Values) -> str | None:
+    """Say of the first wrong entry of the mask, or of the positions, what it should be and why."""
+    documents, mask, positions = case.arguments["documents"], values["mask"], values["positions"]
+    same = documents[:, :, None] == documents[:, None, :]
+    right = (same & (documents > 0)[:, None] & np.tri(documents.shape[1], dtype=bool))[:, None]
+    wrong = np.argwhere(mask != right)
+    if len(wrong):
+        b, _, t, s = (int(index) for index in wrong[0])
+        query, key = documents[b, [t, s]]
+        why = f"key {s} is in document {key}" + (" too" if query == key else "")
+        why = why if key else f"key {s} is padding"
+        said = f"query {t} is in document {query}" if query else f"query {t} is padding"
+        return f"`mask[{b}, 0, {t}, {s}]` should be {right[b, 0, t, s]}: {said}, and {why}"
+    counted = np.maximum(right[:, 0].sum(axis=-1) - 1, 0)
+    wrong = np.argwhere(positions != counted)
     if not len(wrong):
         return None
-    t, s = (int(index) for index in wrong[0])
-    why = "depends" if seen[t, s] else "does not depend"
+    b, t = (int(index) for index in wrong[0])
+    document = documents[b, t]
+    why = f"token {counted[b, t]} of document {document}, counted from 0" if document else "padding"
     return (
-        f"`moved[{t}, {s}]` should be {bool(seen[t, s])}: output {t} of this model {why} on token "
-        f"{s} ({len(wrong)} of {moved.size} entries are wrong)"
+        f"`positions[{b}, {t}]` should be {counted[b, t]}, received {positions[b, t]:g}: "
+        f"place {t} is {why}"
     )
+
+
+def the_row_fails_first(case: Case, values: Values) -> str | None:
+    """Say so if the row that was found does not fail, or if another one fails before it."""
+    row, longest = values["row"], case.arguments["longest"]
+    if not set(row) <= {0, 1} or len(row) > longest:
+        return f"{row} is not a row of zeros and ones with at most {longest} places"
+    if row and not len(failing(case, row)):
+        return f"{row} does not fail: its tokens see what they should; padding does not count"
+    for length in range(1, longest + 1):
+        for other in product((0, 1), repeat=length):
+            if list(other) == row:
+                return None
+            if len(places := failing(case, other)):
+                t, s = places[0]
+                return f"{list(other)} fails already: look at query {t} and key {s}"
+    return None
 
 
 def says_what_is_furthest(case: Case, values: Values) -> str | None:

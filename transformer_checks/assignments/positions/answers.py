@@ -101,6 +101,25 @@ class PositionalEncoding(nn.Module):
         return self.dropout(x + self.table[:length].to(x.dtype))
 
 
+def read_positions(encodings: Tensor) -> Tensor:
+    """Read positions off their encodings, which are rounded to three decimals.
+
+    Args:
+        encodings: (..., D), float32 or float64, D even: the sinusoidal encoding
+            of one position along the last axis.
+
+    Returns:
+        (...) float32 or float64: the positions, whole or not, to 0.005.
+    """
+    omegas = reference.frequencies(encodings.shape[-1]).tolist()
+    angles = torch.atan2(encodings[..., 0::2], encodings[..., 1::2])  # (..., D/2)
+    positions = angles[..., -1] % (2 * math.pi) / omegas[-1]  # by the slowest
+    for i in reversed(range(len(omegas) - 1)):  # each is faster than the last
+        rounds = ((positions * omegas[i] - angles[..., i]) / (2 * math.pi)).round()
+        positions = (angles[..., i] + rounds * 2 * math.pi) / omegas[i]
+    return positions
+
+
 def encode_positions(positions: Tensor, d_model: int) -> Tensor:
     """Encode positions in any order, as above and without the bug.
 

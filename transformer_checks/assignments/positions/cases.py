@@ -150,6 +150,52 @@ def positional_encoding_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
+def _read_case(
+    positions: Any, d_model: int, dtype: str = "float64", layout: str = "contiguous"
+) -> Case:
+    """Make a case of read_positions: the encodings, rounded to three decimals."""
+    places = np.asarray(positions, dtype=np.float64)
+    angles = places[..., None] * 10_000.0 ** (-np.arange(0, d_model, 2) / d_model)
+    rows = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(*places.shape, d_model)
+    arguments = {"encodings": rows.round(3).astype(dtype)}
+    shown = f" of {places.round(2).tolist()}" if places.size <= 4 else ""
+    parts = [
+        f"{described(arguments)[0]}{shown}",
+        dtype,
+        *["not contiguous"] * (layout != "contiguous"),
+    ]
+    return Case(", ".join(parts), arguments, layout=layout)
+
+
+def read_positions_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of read_positions: few hands and many, near and far, whole numbers and others."""
+
+    def drawn(shape: tuple[int, ...], d_model: int, low: float = 0.0) -> np.ndarray:
+        """Draw positions from `low` to 0.9 rounds of the slowest hand, below 5,000."""
+        a_round = 2 * np.pi * 10_000.0 ** (1 - 2 / d_model)
+        return rng.uniform(low, 0.9, shape) * min(a_round, 5000 / 0.9)
+
+    batch, length = int(rng.integers(2, 4)), int(rng.integers(5, 8))
+    middle, large = (int(rng.choice(sizes)) for sizes in ([10, 12, 14], [48, 62, 96]))
+    # With few hands in float64: a mistake is small there, and its dtype would contradict a name.
+    cases = [
+        *(_read_case(27.4, 4), _read_case(drawn((3,), 4), 4), _read_case(drawn((3,), 2), 2)),
+        *(_read_case(np.arange(length), 6), _read_case(drawn((length,), 8), 8, "float32")),
+        _read_case(drawn((batch, length), middle), middle, "float32"),
+        *(_read_case(drawn((length, batch), 16), 16), _read_case(drawn((1, 3), 128), 128)),
+        _read_case(drawn((2, 3, 4), 8), 8, "float32", layout="strided"),
+        _read_case(drawn((length,), large), large, "float32"),
+        *(_read_case(drawn((4,), 4, 0.55), 4), _read_case(drawn((4,), 6, 0.55), 6)),
+        _read_case(rng.uniform(0, 20, length), 32, "float32"),
+        _read_case(drawn((length, length), length // 2 * 2), length // 2 * 2),
+    ]
+    asked_again(cases, cases[4])
+    # The fast hand is near half a round or a whole one; the slow one cannot say on which side.
+    near = np.pi * rng.permutation(np.arange(1, 81)) + rng.choice([-0.01, 0.01], 80)
+    cases += [_read_case(near, 4), _read_case(drawn((70,), 10), 10)]
+    return cases
+
+
 def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of encode_positions: positions in order, in any order, and far ones."""
 

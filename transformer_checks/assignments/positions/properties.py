@@ -92,6 +92,27 @@ def moves_every_position(case: Case, values: Values) -> str | None:
     return None
 
 
+def agrees_with_every_hand(case: Case, values: Values) -> str | None:
+    """Say so if a hand is not where it would be at the position that was read off."""
+    found, given = values["positions"].astype(np.float64), case.arguments["encodings"]
+    if not np.isfinite(found).all():
+        return "a position should be a finite number"
+    omegas = 10_000.0 ** (-np.arange(0, given.shape[-1], 2) / given.shape[-1])
+    angles = found[..., None] * omegas
+    hands = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
+    off = np.abs(hands - given.reshape(hands.shape)).max(axis=-1)
+    if not (off > 0.02).any():
+        return None
+    *place, hand = (int(index) for index in np.argwhere(off > 0.02)[0])
+    sine, cosine = hands[*place, hand]
+    wanted = given[*place, 2 * hand : 2 * hand + 2]
+    where = "".join(f"[{index}]" for index in place)
+    return (
+        f"at position {found[*place]:.6g}, hand {hand} would have sine {sine:.3f} and cosine "
+        f"{cosine:.3f}; in `encodings{where}` it has {wanted[0]:.3f} and {wanted[1]:.3f}"
+    )
+
+
 def same_in_every_sequence(case: Case, values: Values) -> str | None:
     """Say so if what is added to a token depends on the sequence it is in."""
     x, output = case.arguments["x"], values["output"]

@@ -17,11 +17,11 @@ from torch import Tensor
 def recurrent_step(
     x: Tensor, hidden: Tensor, weight_x: Tensor, weight_h: Tensor, bias: Tensor
 ) -> Tensor:
-    """Make one step of a recurrent network, with its matrices as PyTorch keeps them.
+    """Compute one step of a recurrent network, with matrices as PyTorch stores them.
 
     Args:
         x: (B, D), floating point, one token of each sequence.
-        hidden: (B, N), the state before it.
+        hidden: (B, N), the previous state.
         weight_x: (N, D), a row for each number of the new state.
         weight_h: (N, N), a row for each number of the new state.
         bias: (N,).
@@ -33,7 +33,7 @@ def recurrent_step(
 
 
 def unroll(x: Tensor, hidden: Tensor, weight_x: Tensor, weight_h: Tensor, bias: Tensor) -> Tensor:
-    """Read a batch of sequences, each from a state of its own.
+    """Read a batch of sequences, each starting from its own state.
 
     Args:
         x: (B, T, D), floating point, the tokens.
@@ -64,9 +64,9 @@ def additive_attention(
 
     Args:
         query: (B, N), floating point, the state of the decoder in each sequence.
-        states: (B, S, N), those of the encoder.
-        weight_query: (A, N), a row for each number that is compared.
-        weight_states: (A, N), a row for each number that is compared.
+        states: (B, S, N), the states of the encoder.
+        weight_query: (A, N), one row for each feature that is compared.
+        weight_states: (A, N), one row for each feature that is compared.
         vector: (A,).
         mask: (B, S), bool, True means "may attend"; each row has one or more.
 
@@ -88,14 +88,14 @@ def layer_cost(
 
     Args:
         layer: "recurrent", "attention" or "convolution".
-        batch_size: B, sequences that are read at once.
-        length: T, tokens of each sequence, at least 2.
-        size: D, numbers of a token, of a state and of an output.
+        batch_size: B, the number of sequences.
+        length: T, the number of tokens in each sequence, at least 2.
+        size: D, the size of a token, of a state and of an output.
         kernel_size: tokens that an output of the convolution sees, at least 2.
 
     Returns:
-        The multiplications, the sequential operations, and the steps of the
-        path from the first token to the last output.
+        The multiplications, the sequential operations, and the steps from the
+        first token to the last output.
     """
     if layer == "recurrent":
         return batch_size * 2 * length * size**2, length, length
@@ -106,12 +106,12 @@ def layer_cost(
 
 
 def memory_span(model, x: Tensor, other: Tensor, share: float) -> int:
-    """Measure how many tokens later the first token can still be seen.
+    """Measure how many tokens later the first token still makes a difference.
 
     Args:
         model: from (B, T, D) to (B, T, N), an output for each token.
         x: (1, T, D), floating point, the tokens.
-        other: (D,), what stands in the place of the first token in the second run.
+        other: (D,), replaces the first token in the second run.
         share: of the distance at the first token, above 0 and below 1.
 
     Returns:
@@ -125,16 +125,16 @@ def memory_span(model, x: Tensor, other: Tensor, share: float) -> int:
 
 
 def read_both_ways(forwards, backwards, x: Tensor) -> Tensor:
-    """Tell each token what stands before and behind it, as above and without the bug.
+    """Tell each token what comes before and after it, like the code above but without the bug.
 
     Args:
         forwards: an nn.RNN with batch_first=True, from D to N numbers.
-        backwards: one more, with parameters of its own.
+        backwards: another one, with its own parameters.
         x: (B, T, D), floating point, the tokens.
 
     Returns:
-        (B, T, 2N): the state of the first reader after each token, and then
-        that of the second, which has read from the end up to this token.
+        (B, T, 2N): the state of the first reader after each token, and then the
+        state of the second, which has read from the end back to this token.
     """
     left_to_right, _ = forwards(x)
     right_to_left, _ = backwards(x.flip(dims=[1]))

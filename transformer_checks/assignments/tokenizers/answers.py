@@ -48,12 +48,13 @@ def build_vocab(
 
     Args:
         tokens: of a text, repetitions included.
-        min_freq: a token that comes at least so often gets an id.
+        min_freq: how often a token must occur to get an id.
         specials: different tokens that come first, in this order.
 
     Returns:
-        Ids from 0 by token: the specials, then falling frequency, ties in
-        the order of `sorted`. A special in the text keeps its id.
+        Ids from 0 by token: the specials, then the words by decreasing
+        frequency, ties in the order of `sorted`. A special in the text
+        keeps its id.
     """
     counts = Counter(tokens)
     frequent = [token for token in counts if counts[token] >= min_freq]
@@ -63,48 +64,11 @@ def build_vocab(
     return {token: number for number, token in enumerate(tokens_by_id)}
 
 
-def encode_tokens(
-    tokens: list[str],
-    vocab: dict[str, int],
-    unk: str,
-) -> list[int]:
-    """Turn tokens into ids.
-
-    Args:
-        tokens: any strings.
-        vocab: ids by token.
-        unk: the token whose id unknown tokens get; a key of `vocab`.
-
-    Returns:
-        A list of integers, one id for each token.
-    """
-    return [vocab.get(token, vocab[unk]) for token in tokens]
-
-
-def count_pairs(
-    words: dict[tuple[str, ...], int],
-) -> dict[tuple[str, str], int]:
-    """Count the pairs of neighbors in words.
-
-    Args:
-        words: how often each word comes; a word is a tuple of symbols.
-
-    Returns:
-        How often each pair comes: at each place, overlaps included, as
-        often as the word.
-    """
-    counts: Counter[tuple[str, str]] = Counter()
-    for word, count in words.items():
-        for pair in pairwise(word):
-            counts[pair] += count
-    return counts
-
-
 def merge_pair(
     word: tuple[str, ...],
     pair: tuple[str, str],
 ) -> tuple[str, ...]:
-    """Join a pair wherever it stands in a word.
+    """Join a pair wherever it occurs in a word.
 
     Args:
         word: at least one symbol.
@@ -133,18 +97,21 @@ def train_bpe(
     """Learn byte-pair merges from words.
 
     Args:
-        word_counts: how often each word comes.
+        word_counts: how often each word occurs.
         num_merges: how many merges to learn.
 
     Returns:
         Pairs of symbols (tuples) in the order in which they were merged; of
-        equally frequent ones the greatest. Fewer than `num_merges` only when
+        equally frequent ones the greatest. Fewer than `num_merges` only if
         no pair is left.
     """
     words = {tuple(word): count for word, count in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts: Counter[tuple[str, str]] = Counter()
+        for word, count in words.items():
+            for pair in pairwise(word):
+                counts[pair] += count
         if not counts:
             break
         best = max(counts, key=lambda pair: (counts[pair], pair))
@@ -158,11 +125,11 @@ def bpe_encode(word: str, merges: list[tuple[str, str]]) -> list[str]:
 
     Args:
         word: at least one character.
-        merges: pairs of symbols, the one learned first first.
+        merges: pairs of symbols, in the order in which they were learned.
 
     Returns:
-        A list of strings, which together spell the word. Unknown characters
-        come back as they are.
+        A list of strings, which together spell the word. Characters that are
+        in no merge stay as they are.
     """
     symbols = tuple(word)
     for pair in merges:
@@ -177,12 +144,12 @@ def merge_words(
     """Merge a pair in all words, as above and without the bug.
 
     Args:
-        words: how often each word comes; a word is a string with one space
+        words: how often each word occurs; a word is a string with one space
             between its symbols.
         pair: two symbols.
 
     Returns:
-        A new dictionary of the same form: the pair joined wherever it stands
+        A new dictionary of the same form: the pair joined wherever it occurs
         as two whole symbols, from left to right and without overlap.
     """
     merged = {}
@@ -197,7 +164,7 @@ def shortest_leak(
     decode: Callable[[list[int]], str],
     text: str,
 ) -> str:
-    """Find the shortest piece of a text that does not come back as it was.
+    """Find the shortest piece of a text that does not come back unchanged.
 
     Args:
         encode: turns a text into ids.
@@ -205,9 +172,9 @@ def shortest_leak(
         text: at least one character.
 
     Returns:
-        of the pieces (characters of the text side by side) that decode and
-        encode together change, the shortest; of equally short ones the first
-        in the text; "" if every piece comes back.
+        The shortest of the pieces (runs of neighboring characters) that
+        encode and decode together change; of equally short ones the first in
+        the text; "" if every piece comes back unchanged.
     """
     for size in range(1, len(text) + 1):
         for start in range(len(text) - size + 1):
@@ -215,3 +182,22 @@ def shortest_leak(
             if decode(encode(piece)) != piece:
                 return piece
     return ""
+
+
+def longer_than_needed(merges: list[tuple[str, str]]) -> str:
+    """Find a word that BPE cuts into more pieces than it needs.
+
+    Args:
+        merges: pairs of symbols, in the order in which they were learned.
+
+    Returns:
+        Of the words that are two known pieces, one after the other, and get
+        three or more pieces from `bpe_encode`: the shortest, and of equally
+        short ones the first in the order of `sorted`; "" if there is none.
+    """
+    joined = ["".join(pair) for pair in merges]
+    known = sorted({*joined, *"".join(joined)})
+    words = [one + other for one in known for other in known]
+    cut = {word: reference.bpe_encode(word, merges) for word in words}
+    found = [word for word in words if len(cut[word]) > 2]
+    return min(found, key=lambda word: (len(word), word), default="")

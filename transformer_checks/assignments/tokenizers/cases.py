@@ -163,114 +163,6 @@ def build_vocab_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-def encode_tokens_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of encode_tokens; the entries of a vocabulary are not in the order of their ids."""
-    draw = Draw(rng)
-
-    def case(size: int, pattern: str, unk: str = "<unk>", place: int | None = None) -> Case:
-        """Make a case.
-
-        Args:
-            size: of the vocabulary.
-            pattern: of the tokens: "k" known, "z" the one with id 0, "n" not known, "c" known but
-                for its capital, "r" the first token again, "u" the unknown token itself.
-            unk: the unknown token.
-            place: its id; None draws one between the first and the last.
-
-        Returns:
-            the case.
-        """
-        names = draw.words(size - 1 + pattern.count("n"))
-        known, strange = names[: size - 1], names[size - 1 :]
-        place = draw.number(4, size - 3) if place is None else place
-        entries = [*known[:place], unk, *known[place:]]
-        others = [each for each in known if each != entries[0]]
-        tokens: list[str] = []
-        for sign in pattern:
-            token = {
-                "k": lambda: draw.some(others, 1)[0],
-                "z": lambda: entries[0],
-                "n": strange.pop if strange else str,
-                "c": lambda: draw.some(others, 1)[0].title(),
-                "r": lambda: tokens[0],
-                "u": lambda: unk,
-            }[sign]()
-            tokens.append(token)
-        order = draw.some(range(size), size)
-        return plain_case(
-            tokens=tokens, vocab={entries[number]: number for number in order}, unk=unk
-        )
-
-    one, two, three, strange = draw.some(FOREIGN, 4)
-    foreign = {three: 3, "<unk>": 1, one: 0, two.title(): 2}
-    cases = _asked_again(
-        [
-            case(8, "kknk"),
-            case(9, "zkknk"),
-            case(8, "kkkk"),
-            case(10, "knkrk"),
-            case(9, "nnn"),
-            case(8, "kckk"),
-            case(12, "kknkr", "[UNK]"),
-            case(9, "kukn"),
-            case(8, "zkkn", place=7),
-            case(8, "knkn", place=0),
-            case(9, "kkn", "?"),
-            case(8, ""),
-            case(20, "kkzknkrkckkrnkzkku"),
-            case(11, "kzkrnzk", "<oov>"),
-            plain_case(tokens=[one, strange, two, three, two.title()], vocab=foreign, unk="<unk>"),
-        ],
-        1,
-    )
-    many = _many(draw, 300)
-    vocab = {"<unk>": 0} | {each: number for number, each in enumerate(many, start=1)}
-    cases.append(plain_case(tokens=[*many[::-4], one], vocab=vocab, unk="<unk>"))
-    return cases
-
-
-def count_pairs_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of count_pairs."""
-    draw = Draw(rng)
-
-    def some_words(number: int, lengths: tuple[int, int]) -> dict[Word, int]:
-        x, y, z = draw.letters(3)
-        symbols = (x, y, z, x + y, z + x)
-        return {draw.row(symbols, draw.number(*lengths)): draw.number(2, 9) for _ in range(number)}
-
-    def count() -> int:
-        return draw.number(2, 9)
-
-    w, x, y, z = draw.letters(4)
-    a, b, big_a, big_b = draw.cased()
-    cases = _asked_again(
-        [
-            plain_case(words=words)
-            for words in (
-                {(x, y, z): count()},
-                {(x, y, z): 3, (w, x, y): count() + 3},
-                {(x, y, z, x, y): count(), (z, w): 2},
-                {(x, x, x): count()},
-                {(x, x, x, x, y): count(), (y, x, x): 4},
-                {(x, y): 2, (y, x): count() + 2},
-                {(x + y, z): 5, (x, y + z): 3, (x, y, z): count() + 5},
-                {(w, x + y, z): count(), (w,): 7, (x + y, z, w, x + y): 2},
-                {(x,): 3, (y + z,): 2},
-                {},
-                some_words(3, (2, 5)),
-                some_words(5, (3, 6)),
-                some_words(6, (2, 8)),
-                some_words(9, (1, 9)),
-                {(a, b, x): count(), (big_a, b): 3, (big_a, big_b, a, b): 4, (a, big_b): 2},
-            )
-        ],
-        2,
-    )
-    many = {tuple(word): draw.number(1, 3) for word in _many(draw, 70)} | {(x, y, z): 300}
-    cases.append(plain_case(words=many))
-    return cases
-
-
 def merge_pair_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of merge_pair."""
     draw = Draw(rng)
@@ -387,6 +279,33 @@ def bpe_encode_cases(rng: np.random.Generator) -> list[Case]:
     found = _asked_again([plain_case(word=word, merges=merges) for word, merges in cases], 2)
     found.append(plain_case(word="".join(draw.row("abc", 70)), merges=[("a", "b"), ("ab", "c")]))
     return found
+
+
+def longer_than_needed_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of longer_than_needed: merges across a border, and such that waste nothing."""
+    draw = Draw(rng)
+    v, w, x, y, z, u = draw.letters(6)
+    low, high = sorted((u, z))
+    a, b, big_a, big_b = draw.cased()
+    cases = [
+        [(y, z), (x, y), (z, w)],
+        [(x, y), (y, z), (yz := y + z, w)],
+        [(y, z), (x, y), (w, x + y)],
+        [(x, y), (y, x)],
+        [(x, x), (x * 2, x)],
+        [(x, x), (x * 2, x * 2), (x * 4, x * 2)],
+        [],
+        [(x, y), (x + y, z)],
+        [(y, z), (x, y), (v, x + y), (z, w), (x, yz)],
+        [(a, big_a), (big_b, a), (big_a, b), (b, a), (b + a, big_a)],
+        # Of two shortest words the one whose first piece comes later is the first.
+        [(y, low), (x, y), (low, w), (y, high), (y + high, v)],
+        train_bpe({word: draw.number(1, 9) for word in draw.words(12)}, 24),
+        train_bpe(dict(zip(draw.some(FOREIGN, 6), (4, 3, 3, 2, 2, 1), strict=True)), 16),
+    ]
+    for letters, most in (((x, y), 6), ((x, y, z), 8), ((w, x, y, z), 12), ((w, x, y, z), 20)):
+        cases.append(train_bpe(_corpus(draw, letters, 8, (3, 8)), most))
+    return _asked_again([plain_case(merges=merges) for merges in cases], 1)
 
 
 def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:

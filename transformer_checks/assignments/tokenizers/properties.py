@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
-from transformer_checks.assignments.tokenizers.answers import count_pairs, merge_pair
+from transformer_checks.assignments.tokenizers.answers import (
+    bpe_encode,
+    longer_than_needed,
+    merge_pair,
+)
 from transformer_checks.assignments.tokenizers.cases import goes_through
 from transformer_checks.task import Case, Property
 
@@ -35,14 +40,6 @@ def ids_count_from_zero(case: Case, values: Mapping[str, Any]) -> str | None:
     return None
 
 
-def one_id_a_token(case: Case, values: Mapping[str, Any]) -> str | None:
-    """Say so if there are not as many ids as tokens."""
-    tokens, ids = len(case.arguments["tokens"]), len(values["ids"])
-    if tokens != ids:
-        return f"{tokens} tokens went in and {ids} ids came out: each token has one id"
-    return None
-
-
 def spell_the_word(name: str) -> Property:
     """Return a property of a result of this name: its symbols, put together, are the word."""
 
@@ -62,7 +59,10 @@ def each_merge_is_the_most_frequent(case: Case, values: Mapping[str, Any]) -> st
     """Say what the counts are at the first merge that is not the right one."""
     words = {tuple(word): count for word, count in case.arguments["word_counts"].items()}
     for place, pair in enumerate(values["merges"][: case.arguments["num_merges"]]):
-        counts = count_pairs(words)
+        counts: Counter[tuple[str, str]] = Counter()
+        for word, count in words.items():
+            for each in pairwise(word):
+                counts[each] += count
         if not counts:
             return f"`merges[{place}]` is {pair!r}, but after {place} merges no pair is left"
         best = max(counts, key=lambda each: (counts[each], each))
@@ -89,4 +89,23 @@ def the_piece_is_a_leak(case: Case, values: Mapping[str, Any]) -> str | None:
         part = piece[start:end]
         if part != piece and goes_through(case, part) != part:
             return f"{piece!r} is not the shortest: {part!r} in it comes back as something else"
+    return None
+
+
+def needs_two_and_has_more(case: Case, values: Mapping[str, Any]) -> str | None:
+    """Say so if a word is not two known pieces, is cut into two, or is not the first such word."""
+    merges, word = case.arguments["merges"], values["word"]
+    if not word:
+        return None
+    joined = ["".join(pair) for pair in merges]
+    known = {*joined, *"".join(joined)}
+    if not any(word[:end] in known and word[end:] in known for end in range(1, len(word))):
+        return f"{word!r} is not two known pieces, one after the other"
+    pieces = bpe_encode(word, merges)
+    if len(pieces) < 3:
+        return f"`bpe_encode` cuts {word!r} into {', '.join(pieces)}, which is not too many"
+    first = longer_than_needed(merges)
+    if (len(first), first) < (len(word), word):
+        why = "is shorter" if len(first) < len(word) else "is as short and comes before it"
+        return f"{word!r} is such a word, but {first!r}, which is one too, {why}"
     return None

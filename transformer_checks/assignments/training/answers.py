@@ -31,7 +31,7 @@ def sequence_loss(
     """Average the cross-entropy over all labels that are not padding.
 
     Args:
-        logits: (B, T, V), floating point, up to 500 apart.
+        logits: (B, T, V), floating point, up to 1,000 from 0.
         labels: (B, T), int64, at least one of them not `pad_id`.
         pad_id: labels of this id count neither in the sum nor in the mean.
         label_smoothing: eps; the target is eps / V for every class, and
@@ -48,63 +48,60 @@ def sequence_loss(
     )
 
 
-def noam_learning_rate(step: int, d_model: int, warmup: int) -> float:
-    """The paper's learning rate: a straight rise, then a fall with the root.
-
-    Args:
-        step: counts from 1.
-        d_model: D.
-        warmup: the number of steps of the rise.
-
-    Returns:
-        D^(-1/2) * min(step^(-1/2), step * warmup^(-3/2)), a Python float.
-    """
-    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
-
-
-def token_accuracy(logits: Tensor, labels: Tensor, pad_id: int) -> float:
-    """The share of the real labels that the largest logit names.
-
-    Args:
-        logits: (B, T, V), floating point.
-        labels: (B, T), int64, at least one of them not `pad_id`.
-        pad_id: labels of this id do not count, right or wrong.
-
-    Returns:
-        A Python float in [0, 1].
-    """
-    real = labels != pad_id
-    right = logits.argmax(dim=-1) == labels
-    return (right & real).sum().item() / real.sum().item()
-
-
-def train_step(
+def accumulated_step(
     model: nn.Module,
     src: Tensor,
     tgt: Tensor,
     optimizer: torch.optim.Optimizer,
     pad_id: int,
+    size: int,
 ) -> float:
-    """Make one step of teacher-forced training.
+    """Make one step on a batch that goes through the model in pieces.
 
     Args:
-        model: maps (B, S) and (B, T) ids to logits (B, T, V); in training
-            mode.
+        model: maps (b, S) and (b, T) ids to logits (b, T, V).
         src: (B, S), int64.
         tgt: (B, T+1), int64: begin token, tokens, end token, padding.
         optimizer: holds the parameters of the model.
         pad_id: labels of this id do not count.
+        size: at most this many rows go through the model at once.
 
     Returns:
-        The loss from before the step, a Python float: the mean over all
-        labels that are not `pad_id`, without smoothing.
+        The loss of the whole batch before the step, a Python float: the
+        mean over all of its labels that are not `pad_id`.
     """
     inputs, labels = reference.split_target(tgt)
+    count = (labels != pad_id).sum()
     optimizer.zero_grad()
-    loss = reference.sequence_loss(model(src, inputs), labels, pad_id)
-    loss.backward()
+    total = 0.0
+    for start in range(0, len(src), size):
+        rows = slice(start, start + size)
+        mean = reference.sequence_loss(model(src[rows], inputs[rows]), labels[rows], pad_id)
+        loss = mean * (labels[rows] != pad_id).sum() / count
+        loss.backward()
+        total += loss.item()
     optimizer.step()
-    return loss.item()
+    return total
+
+
+def largest_gap(costs: list[float], parts: int) -> float:
+    """Find how far a mean of means can be from the mean.
+
+    Args:
+        costs: one for each real label, in any order.
+        parts: the number of micro-batches, from 1 to the number of costs.
+
+    Returns:
+        The largest possible distance between the mean of all costs and the
+        mean of the means of `parts` micro-batches, a Python float.
+    """
+    mean = sum(costs) / len(costs)
+    gaps = []
+    for ordered in (sorted(costs), sorted(costs, reverse=True)):
+        alone, rest = ordered[: parts - 1], ordered[parts - 1 :]
+        mean_of_means = (sum(alone) + sum(rest) / len(rest)) / parts
+        gaps.append(abs(mean_of_means - mean))
+    return max(gaps)
 
 
 def teacher_forced_loss(
@@ -128,21 +125,6 @@ def teacher_forced_loss(
     logits = model(src, tgt[:, :-1])  # reads all but the last token
     criterion = nn.CrossEntropyLoss(ignore_index=pad_id)
     return criterion(logits.flatten(0, 1), tgt[:, 1:].flatten())  # says the next
-
-
-def perplexity(logits: Tensor, labels: Tensor, pad_id: int) -> float:
-    """Turn the mean loss into a number of choices, without the bug.
-
-    Args:
-        logits: (B, T, V), floating point.
-        labels: (B, T), int64, at least one of them not `pad_id`.
-        pad_id: labels of this id count neither in the sum nor in the mean.
-
-    Returns:
-        A Python float from 1 up: e to the mean of -ln p(label).
-    """
-    losses = F.cross_entropy(logits.transpose(1, 2), labels, reduction="none")
-    return losses[labels != pad_id].mean().exp().item()  # only what counts
 
 
 def stuck_parameters(

@@ -6,7 +6,6 @@ in the parameters is judged.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,6 +32,10 @@ PADDING_SEEN = (
     "the result changes when the model says something else where the label is padding: those "
     "positions should not count"
 )
+PIECES_COUNT = (
+    "the result changes when the same batch goes through the model in smaller pieces: each label "
+    "should count as much as every other, whichever piece it is in"
+)
 SHOWN_LABELS = 8
 # Longer and with larger ids than what a fixed buffer, or `is` in place of ==, can do.
 LONG: dict[str, Any] = {"batch": 2, "length": 70, "vocab_size": 300}
@@ -46,6 +49,8 @@ class TinyTranslator(nn.Module):
     """The smallest model that reads a source and a prefix: the mean of each, and a tanh.
 
     In training mode every other feature is louder: what dropout does, without the chance.
+    It notes each call: how many rows it was given, and how many earlier calls still waited for
+    backward then.
 
     Args:
         weights: arrays "source" (source vocabulary, D), "target" and "output" (V, D), for their
@@ -57,11 +62,11 @@ class TinyTranslator(nn.Module):
         self.source = nn.Parameter(torch.zeros(weights["source"].shape))
         self.target = nn.Parameter(torch.zeros(weights["target"].shape))
         self.output = nn.Parameter(torch.zeros(weights["output"].shape))
-        self.columns: list[int] = []
+        self.calls: list[list[int]] = []
+        self.waiting = 0
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """(B, S) and (B, T) ids to (B, T, V) logits; position t sees tokens 0..t."""
-        self.columns.append(tgt_in.shape[1])
         context = self.source[src].mean(dim=1, keepdim=True)
         places = torch.arange(1, tgt_in.shape[1] + 1, device=tgt_in.device).unsqueeze(-1)
         prefix = self.target[tgt_in].cumsum(dim=1) / places
@@ -69,16 +74,22 @@ class TinyTranslator(nn.Module):
         if self.training:
             loudness = hidden.new_tensor([2.0, 0.5]).repeat(hidden.shape[-1] // 2)
             hidden = hidden * loudness
+        self.calls.append([len(tgt_in), self.waiting])
+        if hidden.requires_grad:
+            self.waiting += 1
+            hidden.register_hook(self._went_back)
         return 2.0 * hidden @ self.output.T
+
+    def _went_back(self, gradient: Tensor) -> None:
+        self.waiting -= 1
 
 
 def _make_translator(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
     made = made_arguments.model_maker(TinyTranslator).make(name, case, earlier)
-    return replace(made, noted=lambda: made.value.columns[: made_arguments.MOST_NOTED])
+    return replace(made, noted=lambda: made.value.calls[: made_arguments.MOST_NOTED])
 
 
-# It notes how many columns of the target it is given, call by call.
-MODEL = Maker(_make_translator, form=list[int])
+MODEL = Maker(_make_translator, form=list[list[int]])
 
 
 # --- sizes and numbers -----------------------------------------------------------------------
@@ -172,7 +183,7 @@ def split_target_cases(rng: np.random.Generator) -> list[Case]:
 
 
 def draw_logits(
-    rng: np.random.Generator, sizes: Sizes, labels: np.ndarray, dtype: str, right: float
+    rng: np.random.Generator, sizes: Sizes, labels: np.ndarray, dtype: str
 ) -> np.ndarray:
     """(B, T, V): noise, and where a coin says so, the label is the likeliest by far.
 
@@ -181,7 +192,6 @@ def draw_logits(
         sizes: of the batch.
         labels: (B, T).
         dtype: of the logits.
-        right: how often the label is the likeliest.
 
     Returns:
         the logits; the largest stands clear of the second.
@@ -189,7 +199,7 @@ def draw_logits(
     shape = (sizes.batch, sizes.length, sizes.vocab_size)
     logits = rng.standard_normal(shape)
     chosen = np.where(
-        rng.random(labels.shape) < right, labels, rng.integers(0, sizes.vocab_size, labels.shape)
+        rng.random(labels.shape) < 0.5, labels, rng.integers(0, sizes.vocab_size, labels.shape)
     )
     np.put_along_axis(logits, chosen[..., None], logits.max(axis=-1, keepdims=True) + 1.0, -1)
     return logits.astype(dtype)
@@ -204,7 +214,6 @@ def logits_case(
     padded: bool = True,
     layout: str = "contiguous",
     smoothing: float | None = None,
-    right: float = 0.5,
     **fixed: int,
 ) -> Case:
     """Make a case with logits and labels.
@@ -217,7 +226,6 @@ def logits_case(
         padded: whether there is padding.
         layout: of the logits in memory.
         smoothing: None = left out of the call.
-        right: how often the label is the likeliest.
         fixed: sizes that are given.
 
     Returns:
@@ -227,7 +235,7 @@ def logits_case(
     pad_id %= sizes.vocab_size
     labels = draw_labels(rng, sizes, pad_id, padded)
     arguments: dict[str, Any] = {
-        "logits": draw_logits(rng, sizes, labels, dtype, right),
+        "logits": draw_logits(rng, sizes, labels, dtype),
         "labels": labels,
         "pad_id": pad_id,
     }
@@ -319,106 +327,6 @@ def scalar_gradients(case: Case, rng: np.random.Generator) -> Case:
     return replace(case, name=f"{case.name}, gradients", cotangent=cotangent)
 
 
-def token_accuracy_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of token_accuracy; the model says padding too, and padding where it should."""
-    cases = [
-        logits_case(rng, padded=False, batch=2, length=3),
-        logits_case(rng, batch=2, length=3),
-        logits_case(rng, padded=False),
-        *(logits_case(rng), logits_case(rng, right=0.8), logits_case(rng, right=0.2)),
-        *(logits_case(rng, "float64", -1), logits_case(rng, pad_id=4)),
-        logits_case(rng, layout="strided"),
-        logits_case(rng, note="a batch of one", batch=1, length=7, padded=False),
-        logits_case(rng, note="T = V", length=6, vocab_size=6),
-        logits_case(rng, note="mostly wrong", right=0.0),
-        logits_case(rng, note="two tokens", batch=3, vocab_size=3, pad_id=2),
-    ]
-    cases = [_says_padding(rng, _not_all_right(case)) for case in cases]
-    cases[4] = _largest_is_the_label(cases[4])
-    _with_twins(rng, cases, cases[3])
-    cases.append(_says_padding(rng, _not_all_right(logits_case(rng, **LONG))))
-    return cases
-
-
-def _not_all_right(case: Case) -> Case:
-    """Make the first label of the batch a wrong guess, so that no accuracy is 1."""
-    logits, first = case.arguments["logits"], case.arguments["labels"][0, 0]
-    other = next(v for v in range(logits.shape[-1]) if v not in (first, case.arguments["pad_id"]))
-    logits[0, 0, other] = logits[0, 0].max() + 1.0
-    return case
-
-
-def _largest_is_the_label(case: Case) -> Case:
-    """Move all logits of a place, so that the largest is the number of the label, right or wrong.
-
-    Who takes the largest logit itself for the token finds all of them right.
-    """
-    logits, labels = case.arguments["logits"], case.arguments["labels"][..., None]
-    largest = logits.max(axis=-1, keepdims=True)
-    logits[:] = np.where(logits == largest, labels, logits + (labels - largest))
-    return case
-
-
-def _says_padding(rng: np.random.Generator, case: Case) -> Case:
-    """Let the model be right about some of the padding, and say padding at one real label."""
-    logits, labels, pad_id = (case.arguments[name] for name in ("logits", "labels", "pad_id"))
-    said = (labels == pad_id) & (rng.random(labels.shape) < 0.5)
-    real = np.argwhere(labels != pad_id)
-    said[tuple(real[-1])] = True
-    logits[..., pad_id] = np.where(said, logits.max(axis=-1) + 1.0, logits[..., pad_id])
-    return case
-
-
-def find_the_silent_bug_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of perplexity, all with padding."""
-    cases = [
-        logits_case(rng, batch=2, length=3),
-        *(logits_case(rng), logits_case(rng), logits_case(rng, right=0.9)),
-        *(logits_case(rng, "float64"), logits_case(rng, pad_id=4), logits_case(rng, pad_id=-1)),
-        logits_case(rng, "float64", -1),
-        *(
-            logits_case(rng, layout="strided"),
-            logits_case(rng, note="T = V", length=6, vocab_size=6),
-        ),
-        logits_case(rng, note="a large batch", batch=12, length=8),
-        _sure(logits_case(rng, note="one real label costs nothing")),
-        louder(logits_case(rng, "float64", right=0.7), 15.0),
-    ]
-    _with_twins(rng, cases, cases[1])
-    cases.append(logits_case(rng, **LONG))
-    return cases
-
-
-def _sure(case: Case) -> Case:
-    """Make the model so sure of one real label that its loss is 0, as that of padding."""
-    logits, labels = case.arguments["logits"], case.arguments["labels"]
-    row, place = np.argwhere(labels != case.arguments["pad_id"])[0]
-    logits[row, place, labels[row, place]] = 200.0
-    return case
-
-
-# --- the learning rate -----------------------------------------------------------------------
-
-
-def noam_learning_rate_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of noam_learning_rate: the first step, the rise, the peak and the fall."""
-    sizes = [int(size) for size in rng.permutation([32, 64, 96, 128, 192, 256, 384, 768])]
-    warmups = [int(steps) for steps in rng.integers(20, 3000, size=7)]
-    rise, fall = rng.uniform(0.1, 0.9), rng.uniform(1.2, 9.0)
-    plan = [
-        *((1, 512, 4000), (4000, 512, 4000), (16_000, 512, 4000)),
-        *((1, sizes[0], warmups[0]), (warmups[1], sizes[1], warmups[1])),
-        *((max(2, int(rise * warmups[2])), sizes[2], warmups[2]),),
-        *((math.ceil(fall * warmups[3]), sizes[3], warmups[3]),),
-        *((warmups[4] - 1, sizes[4], warmups[4]), (warmups[5] + 1, sizes[5], warmups[5])),
-        *((100_000, sizes[6], warmups[6]), (2, 4, 3), (1, 16, 1), (9, 16, 1)),
-    ]
-    names = ("step", "d_model", "warmup")
-    cases = [plain_case(**dict(zip(names, each, strict=True))) for each in plan]
-    asked_again(cases, cases[3])
-    return cases
-
-
 # --- cases with a model ----------------------------------------------------------------------
 
 
@@ -464,12 +372,13 @@ def model_case(
 def step_case(
     rng: np.random.Generator,
     *args: Any,
+    size: int = 2,
     momentum: float = 0.0,
     several_rates: bool = False,
     note: str = "",
     **options: Any,
 ) -> Case:
-    """Make a case of train_step: a case with a model, and an optimizer of it."""
+    """Make a case of accumulated_step: a case with a model, and an optimizer of it."""
     case = model_case(rng, *args, **options)
     model, src, tgt, pad_id = case.arguments.values()
     weights = model["weights"]
@@ -484,6 +393,7 @@ def step_case(
         "tgt": tgt,
         "optimizer": made_arguments.optimizer(rates, momentum, buffers if momentum else None),
         "pad_id": pad_id,
+        "size": size,
     }
     return Case(label(arguments, case.dtype, note), arguments)
 
@@ -494,22 +404,69 @@ def _padded_target(case: Case) -> dict[str, Any]:
     return {"tgt": np.concatenate((tgt, pads), axis=1)}
 
 
-def train_step_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of train_step: old gradients, momentum, several rates, other ids of padding."""
+def accumulated_step_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of accumulated_step: a last piece that is smaller, old gradients, momentum."""
     cases = [
-        step_case(rng, batch=2, length=3),
-        *(step_case(rng), step_case(rng), step_case(rng, "float64")),
-        *(step_case(rng, gradients=True), step_case(rng, "float64", gradients=True)),
-        *(step_case(rng, pad_id=1), step_case(rng, pad_id=5), step_case(rng, "float64", 3)),
-        *(step_case(rng, momentum=0.9), step_case(rng, gradients=True, momentum=0.5)),
-        step_case(rng, several_rates=True, momentum=0.8),
-        step_case(rng, note="a batch of one", batch=1),
-        step_case(rng, note="as many rows as columns", batch=5, length=4),
+        step_case(rng, batch=2, length=3, size=1),
+        *(step_case(rng, batch=3), step_case(rng, batch=4), step_case(rng, "float64", batch=6)),
+        *(step_case(rng, batch=4, size=3), step_case(rng, "float64", batch=7, size=3)),
+        *(step_case(rng, batch=3, size=1), step_case(rng, batch=5, gradients=True)),
+        *(step_case(rng, pad_id=1, batch=4), step_case(rng, "float64", 5, batch=5, size=4)),
+        *(step_case(rng, batch=4, momentum=0.9), step_case(rng, batch=5, several_rates=True)),
+        step_case(rng, note="one piece", batch=3, size=3),
+        step_case(rng, note="a piece that is never full", batch=2, size=5),
     ]
     followed(cases, cases[1], _padded_target(cases[1]), "two more columns", PADDING_COUNTS)
+    followed(cases, cases[1], {"size": 1}, "in smaller pieces", PIECES_COUNT)
     asked_again(cases, cases[2])
-    cases.append(step_case(rng, **LONG))
+    cases.append(step_case(rng, batch=70, length=70, vocab_size=300, size=66))
     return cases
+
+
+# --- costs alone -----------------------------------------------------------------------------
+
+
+def gap_case(rng: np.random.Generator, count: int, parts: int, kind: str = "", **at: float) -> Case:
+    """Make a case of largest_gap.
+
+    Args:
+        rng: the source.
+        count: the number of costs.
+        parts: the number of micro-batches.
+        kind: "cheap" = a few costs are far below the others, so that these are better alone;
+            "costly" = a few are far above; "" = neither.
+        at: costs by their place, such as c0=0.0.
+
+    Returns:
+        the case; few costs are round numbers, as for pencil and paper.
+    """
+    spread = rng.gamma(0.6, 1.0, size=count)
+    costs = {"cheap": 9.0 - np.minimum(spread, 9.0), "costly": spread}.get(kind)
+    if costs is None:
+        costs = rng.uniform(0.0, 6.0, size=count)
+    listed = [round(float(cost), 1 if count < 8 else 3) for cost in costs]
+    for place, cost in at.items():
+        listed[int(place[1:])] = cost
+    return plain_case(costs=listed, parts=parts)
+
+
+def largest_gap_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of largest_gap: dear or cheap labels alone, few and many parts."""
+    cases = [
+        gap_case(rng, 4, 2, "costly", c2=7.5, c0=0.5),
+        *(gap_case(rng, 5, 2, "cheap", c1=0.2), gap_case(rng, 6, 3), gap_case(rng, 6, 4)),
+        *(gap_case(rng, 7, 3, "costly", c0=6.5), gap_case(rng, 7, 3, "cheap", c6=0.4)),
+        *(gap_case(rng, 9, 2), gap_case(rng, 12, 5, "cheap"), gap_case(rng, 12, 5, "costly")),
+        *(gap_case(rng, 16, 15, "costly"), gap_case(rng, 24, 6), gap_case(rng, 30, 8, "cheap")),
+        *(gap_case(rng, 5, 1, "costly"), gap_case(rng, 5, 5)),
+    ]
+    asked_again(cases, cases[2])
+    cases += [gap_case(rng, 80, 12, "cheap"), gap_case(rng, 300, 70, "costly")]
+    cases.append(gap_case(rng, 270, 258, "costly"))
+    return cases
+
+
+# --- the loss of a batch ---------------------------------------------------------------------
 
 
 def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,38 +13,18 @@ from transformer_checks.task import Case
 Values = Mapping[str, Any]
 
 
-def is_a_share(case: Case, values: Values) -> str | None:
-    """Say so if an accuracy is no share."""
-    found = values["accuracy"]
-    if not 0.0 <= found <= 1.0:
-        return f"an accuracy is a share, from 0 to 1; here it is {found:.4g}"
+def goes_in_pieces(case: Case, values: Values) -> str | None:
+    """Say so if the model was given too many rows, or backward was not called for each piece."""
+    size = case.arguments["size"]
+    for rows, waiting in values["model"]:
+        if rows > size:
+            return f"the model was given {rows} rows at once, and `size` allows {size}"
+        if waiting:
+            return (
+                "the model gets the next micro-batch before backward was called for the last one, "
+                "so the memory has to hold what both need"
+            )
     return None
-
-
-def is_above_zero(case: Case, values: Values) -> str | None:
-    """Say so if a learning rate is none."""
-    found = values["rate"]
-    if not 0.0 < found < math.inf:
-        return f"a learning rate should be above 0; here it is {found:.4g}"
-    return None
-
-
-def is_one_at_least(case: Case, values: Values) -> str | None:
-    """Say so if a perplexity is none."""
-    found = values["perplexity"]
-    if not found >= 1.0:
-        return (
-            f"no perplexity is below 1, that of a model which is sure and right; here: {found:.4g}"
-        )
-    return None
-
-
-def last_column_is_not_read(case: Case, values: Values) -> str | None:
-    """Say so if the model was given the last column of the target, or more."""
-    width = case.arguments["tgt"].shape[1]
-    if max(values["model"], default=0) < width:
-        return None
-    return f"the model was given all {width} columns of `tgt`; it reads `tgt[:, :-1]`"
 
 
 def something_is_learned(case: Case, values: Values) -> str | None:

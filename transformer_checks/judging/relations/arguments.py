@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from transformer_checks.judging.facts import Name, Term
-from transformer_checks.task import SAID, Case
+from transformer_checks.task import SAID, Case, Shapes
 
 # A change of the question, and the other question.
 Asked = tuple[Term, Case]
 
 
-def other_questions(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterator[Asked]:
+def other_questions(case: Case, axes: Shapes) -> Iterator[Asked]:
     """Go through the questions to which an answer may be the right one.
 
     Args:
         case: the question that was put.
-        axes: names of the axes by argument, as the contract has them.
+        axes: names of the axes by argument, from the task.
 
     Yields:
         what was taken for what, the same in all cases, and the other question.
@@ -42,7 +42,7 @@ def other_questions(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterator
     yield from _weights(case)
 
 
-def _one_of_the_batch(case: Case, axes: Mapping[str, tuple[str, ...]]) -> Iterator[Asked]:
+def _one_of_the_batch(case: Case, axes: Shapes) -> Iterator[Asked]:
     """Only one sequence of the batch, of all arguments that have a batch."""
     batched = {
         name: value

@@ -15,7 +15,7 @@ import numpy as np
 from transformer_checks.judging.exam import Exam
 from transformer_checks.judging.facts import Faults, Relation, Term
 from transformer_checks.judging.relations.arguments import Asked, other_questions
-from transformer_checks.judging.relations.evidence import ENOUGH, axes_in, pairs_of
+from transformer_checks.judging.relations.evidence import ENOUGH, pairs_of
 from transformer_checks.running.comparing import MATCH_SLACK, same
 from transformer_checks.task import Case, Outcome, ProbeTask
 
@@ -91,9 +91,8 @@ class _Search:
         return {number: self._questions_of(self.exam.cases[number]) for number in self.numbers}
 
     def _questions_of(self, case: Case) -> list[Asked]:
-        axes = axes_in(self.exam.task.contract)
         most = MOST_QUESTIONS // (2 if len(case.weights) > MOST_WEIGHTS else 1)
-        return list(islice(other_questions(case, axes), most))
+        return list(islice(other_questions(case, self.exam.task.shapes), most))
 
     def _agrees_for(self, change: Term, number: int) -> bool:
         case = next((case for each, case in self.questions[number] if each == change), None)

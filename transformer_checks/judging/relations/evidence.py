@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, wraps
+from functools import cached_property, wraps
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from transformer_checks.judging.exam import Exam
 from transformer_checks.judging.facts import Faults, Name, Relation, Term
 from transformer_checks.running import wire_format
 from transformer_checks.running.comparing import MATCH_SLACK, Tolerance, same
-from transformer_checks.task import Case, Outcome
+from transformer_checks.task import Case, Outcome, Shapes
 
 # Larger arrays are left alone: what shows in them shows in smaller ones, too.
 MOST_NUMBERS = 20_000
@@ -193,8 +193,8 @@ def pairs_of(exam: Exam, outcomes: list[Outcome], faults: Faults) -> dict[str, l
         outcome, expected = outcomes[number], exam.expected[number]
         if not faults[number] or outcome.fault or case.refused:
             continue
-        axes = axes_in(exam.task.contract)
-        sizes = sizes_of(case, exam.task.contract)
+        axes = exam.task.shapes
+        sizes = sizes_of(case, axes)
         tolerance = exam.task.tolerances[case.dtype]
         for name in exam.task.returns:
             received, right = outcome.values.get(name), expected.values[name]
@@ -235,8 +235,8 @@ def make_pair(
     return Pair(number, case, name, received, right, tolerance, kind, axes, sizes)
 
 
-def _with_axes(pair: Pair, axes: Mapping[str, tuple[str, ...]], name: str) -> Pair:
-    """Give a pair the names of its result's axes, where the contract has as many."""
+def _with_axes(pair: Pair, axes: Shapes, name: str) -> Pair:
+    """Give a pair the names of its result's axes, if it has that many."""
     names = axes.get(name, axes.get("returns", ()))
     ndim = len(pair.axes)
     if names[:1] == ("...",):
@@ -248,37 +248,12 @@ def _with_axes(pair: Pair, axes: Mapping[str, tuple[str, ...]], name: str) -> Pa
     return replace(pair, axes=named)
 
 
-_SHAPE = re.compile(r"((?:\w+(?:, | and ))*\w+):?,? (?:each )?\(([^()]+)\)")
-_OUTER = re.compile(r"returns \((?=\w+ \()")
-_AXIS = re.compile(r"\.\.\.|\d?[A-Z](?: ?[+/] ?\w+)?|[a-z]\w+_\w+|1")
-
-
-@lru_cache(maxsize=128)
-def axes_in(contract: str) -> dict[str, tuple[str, ...]]:
-    """Read the names of the axes out of a contract.
-
-    Args:
-        contract: such as "query (..., T, K), key (..., S, K); returns (..., T, S)".
-
-    Returns:
-        by argument or result the names, "..." for any number of leading axes; those behind the
-        word "returns" under that word.
-    """
-    found: dict[str, tuple[str, ...]] = {}
-    for match in _SHAPE.finditer(_OUTER.sub("returns ", contract)):
-        axes = tuple(each.strip() for each in match[2].split(",") if each.strip())
-        if axes and all(_AXIS.fullmatch(each) for each in axes):
-            for name in re.split(r", | and ", match[1]):
-                found.setdefault(name, axes)
-    return found
-
-
-def sizes_of(case: Case, contract: str) -> dict[Name, float]:
+def sizes_of(case: Case, shapes: Shapes) -> dict[Name, float]:
     """Name the sizes that a case is made of.
 
     Args:
         case: the case.
-        contract: of its task.
+        shapes: of its task.
 
     Returns:
         by name: letters of axes, whole numbers and floats among the arguments and settings, and
@@ -289,7 +264,7 @@ def sizes_of(case: Case, contract: str) -> dict[Name, float]:
     for name, value in given.items():
         if type(value) in (int, float) and np.isfinite(value):
             found[f"`{name}`"] = value
-    for name, axes in axes_in(contract).items():
+    for name, axes in shapes.items():
         array = given.get(name)
         if isinstance(array, np.ndarray):
             for letter, size in _letters(axes, array.shape):
@@ -311,6 +286,6 @@ def _letters(axes: tuple[str, ...], shape: tuple[int, ...]) -> Iterator[tuple[st
     if len(axes) != len(shape):
         return
     for axis, size in zip(axes, shape, strict=True):
-        match = re.fullmatch(r"([A-Z])(?: ?\+ ?(\d))?", axis)
+        match = re.fullmatch(r"([A-Z])(?:\+(\d))?", axis)
         if match:
             yield match[1], size - int(match[2] or 0)

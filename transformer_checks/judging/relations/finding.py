@@ -109,8 +109,9 @@ def _of_errors(exam: Exam, outcomes: list[Outcome], faults: Faults) -> Relation 
     raised = [number for number in failing if outcomes[number].fault == "raised"]
     if not raised or 2 * len(raised) < len(failing):
         return None
-    contract = exam.task.contract
-    texts = [(outcomes[each].error, sizes_of(exam.cases[each], contract)) for each in raised]
+    texts = [
+        (outcomes[each].error, sizes_of(exam.cases[each], exam.task.shapes)) for each in raised
+    ]
     found = errors.explain(texts)
     if found is None:
         return None

@@ -11,7 +11,7 @@ import numpy as np
 from transformer_checks.judging.exam import Exam
 from transformer_checks.judging.facts import Faults, Name, Relation, Term
 from transformer_checks.judging.relations.evidence import is_axis, sizes_of
-from transformer_checks.task import SAID, Case
+from transformer_checks.task import SAID, Case, Shapes
 
 # Of so many ways to choose the failing ones among all cases, one is not a coincidence.
 UNLIKELY = 60
@@ -35,11 +35,11 @@ def find_trait(exam: Exam, faults: Faults) -> Relation | None:
     ways = math.comb(len(failing), count)
     if not 0 < count < len(failing):
         return None
-    contract = exam.task.contract
+    shapes = exam.task.shapes
     for traits, least in ((_known, UNLIKELY_FOR_KNOWN), (_sizes, UNLIKELY)):
         if ways < least:
             continue
-        by_case = [dict(traits(case, contract)) for case in exam.cases]
+        by_case = [dict(traits(case, shapes)) for case in exam.cases]
         for trait in by_case[failing.index(True)]:
             # Where there is one of everything, hardly any mistake shows: that says nothing.
             if failing.count(False) == 1 and trait.key in SAYS_LITTLE:
@@ -49,7 +49,7 @@ def find_trait(exam: Exam, faults: Faults) -> Relation | None:
     return None
 
 
-def _known(case: Case, contract: str) -> Iterator[tuple[Term, bool]]:
+def _known(case: Case, shapes: Shapes) -> Iterator[tuple[Term, bool]]:
     """Go through the traits that are known for their mistakes."""
     yield Term("in-float64"), case.dtype == "float64"
     yield Term("in-half"), case.dtype in ("float16", "bfloat16")
@@ -68,7 +68,7 @@ def _known(case: Case, contract: str) -> Iterator[tuple[Term, bool]]:
         for name, value in case.arguments.items():
             if isinstance(value, np.ndarray) and value.dtype.kind == "i":
                 yield Term("has-padding", name=name), bool((value == pad_id).any())
-    for letter, size in sizes_of(case, contract).items():
+    for letter, size in sizes_of(case, shapes).items():
         if is_axis(letter):
             yield Term("above-1", name=letter), size > 1
             yield Term("is", name=letter, value=1), size == 1
@@ -109,14 +109,14 @@ def _traits(name: str, value: Any) -> Iterator[tuple[Term, bool]]:
             yield Term("entry-again", name=name), again
 
 
-def _sizes(case: Case, contract: str) -> Iterator[tuple[Term, bool]]:
+def _sizes(case: Case, shapes: Shapes) -> Iterator[tuple[Term, bool]]:
     """Compare any two sizes of a case."""
     lengths: dict[Name, float] = {
         Term("length-of", name=name): float(len(value))
         for name, value in case.arguments.items()
         if isinstance(value, str | list | tuple)
     }
-    everything = {**sizes_of(case, contract), **lengths}
+    everything = {**sizes_of(case, shapes), **lengths}
     names = list(everything)
     for place, one in enumerate(names):
         for other in names[place + 1 :]:

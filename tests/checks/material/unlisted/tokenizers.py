@@ -3,6 +3,7 @@
 from collections import Counter
 from itertools import pairwise
 
+from tests.checks.material.tokenizers import count_loop
 from tests.checks.material.unlisted import wrong
 from transformer_checks import tokenizers as reference
 
@@ -146,7 +147,7 @@ def train_bpe_1(word_counts, num_merges):
     words = {tuple(word): count for word, count in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=counts.get)
@@ -160,7 +161,7 @@ def train_bpe_2(word_counts, num_merges):
     words = {tuple(word): count for word, count in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             return merges
         best = min(counts, key=lambda pair: (-counts[pair], pair))
@@ -174,7 +175,7 @@ def train_bpe_3(word_counts, num_merges):
     words = {tuple(word): count for word, count in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda pair: (counts[pair], pair))
@@ -187,7 +188,7 @@ def train_bpe_3(word_counts, num_merges):
 @wrong("tokenizers.train_bpe", "counts before the loop: the num_merges first of one count")
 def train_bpe_4(word_counts, num_merges):
     words = {tuple(word): count for word, count in word_counts.items()}
-    counts = reference.count_pairs(words)
+    counts = count_loop(words)
     ranked = sorted(counts, key=lambda pair: (counts[pair], pair), reverse=True)
     return ranked[:num_merges]
 
@@ -197,7 +198,7 @@ def train_bpe_5(word_counts, num_merges):
     words = {tuple(word): count for word, count in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         best = max(counts, key=lambda pair: (counts[pair], pair))
         merges.append(best)
         words = {reference.merge_pair(word, best): count for word, count in words.items()}
@@ -209,7 +210,7 @@ def train_bpe_6(word_counts, num_merges):
     words = {tuple(word): 1 for word in word_counts}
     merges = []
     while len(merges) < num_merges:
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda pair: (counts[pair], pair))
@@ -223,7 +224,7 @@ def train_bpe_7(word_counts, num_merges):
     words = {tuple(word): count for word, count in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda pair: (counts[pair], pair))
@@ -239,7 +240,7 @@ def train_bpe_8(word_counts, num_merges):
     words = {tuple(word): count for word, count in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda pair: (counts[pair], pair))
@@ -253,7 +254,7 @@ def train_bpe_9(word_counts, num_merges):
     words = {tuple(word): count for word, count in word_counts.items()}
     merges = []
     for _ in range(1, num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda pair: (counts[pair], pair))
@@ -267,7 +268,7 @@ def train_bpe_10(word_counts, num_merges):
     words = {(*word, "</w>"): count for word, count in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda pair: (counts[pair], pair))

@@ -1,106 +1,11 @@
 """Wrong answers to the tasks of blocks, as beginners write them."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from tests.checks.material.unseen import wrong
 from transformer_ref import layers as reference
 from transformer_ref.attention import MultiHeadAttention
-
-# blocks.count_parameters
-
-
-def _pieces(d, f):
-    """Give the parameters of an attention, a feed-forward network and a norm."""
-    return 4 * (d * d + d), 2 * d * f + d + f, 2 * d
-
-
-@wrong("blocks.count_parameters", "no biases in the attention", "no-biases-in-attention")
-def _(d_model, d_ff, num_layers, vocab_size):
-    _, ffn, norm = _pieces(d_model, d_ff)
-    attention = 4 * d_model * d_model
-    return num_layers * (3 * attention + 2 * ffn + 5 * norm) + vocab_size * d_model
-
-
-@wrong("blocks.count_parameters", "no biases at all", "no-biases")
-def _(d_model, d_ff, num_layers, vocab_size):
-    attention, ffn, norm = 4 * d_model**2, 2 * d_model * d_ff, 2 * d_model
-    return num_layers * (3 * attention + 2 * ffn + 5 * norm) + vocab_size * d_model
-
-
-@wrong("blocks.count_parameters", "two embedding matrices", "embedding-counted-again")
-def _(d_model, d_ff, num_layers, vocab_size):
-    attention, ffn, norm = _pieces(d_model, d_ff)
-    return num_layers * (3 * attention + 2 * ffn + 5 * norm) + 2 * vocab_size * d_model
-
-
-@wrong(
-    "blocks.count_parameters", "three matrices: source, target, output", "embedding-counted-again"
-)
-def _(d_model, d_ff, num_layers, vocab_size):
-    attention, ffn, norm = _pieces(d_model, d_ff)
-    return num_layers * (3 * attention + 2 * ffn + 5 * norm) + 3 * vocab_size * d_model
-
-
-@wrong("blocks.count_parameters", "the decoder has one attention", "no-cross-attention")
-def _(d_model, d_ff, num_layers, vocab_size):
-    attention, ffn, norm = _pieces(d_model, d_ff)
-    return 2 * num_layers * (attention + ffn + 2 * norm) + vocab_size * d_model
-
-
-@wrong("blocks.count_parameters", "a norm has D parameters", "parameters-of-a-norm")
-def _(d_model, d_ff, num_layers, vocab_size):
-    attention, ffn, _ = _pieces(d_model, d_ff)
-    return num_layers * (3 * attention + 2 * ffn + 5 * d_model) + vocab_size * d_model
-
-
-@wrong("blocks.count_parameters", "no norms", "parameters-of-a-norm")
-def _(d_model, d_ff, num_layers, vocab_size):
-    attention, ffn, _ = _pieces(d_model, d_ff)
-    return num_layers * (3 * attention + 2 * ffn) + vocab_size * d_model
-
-
-@wrong(
-    "blocks.count_parameters",
-    "three projections: the output projection is missing",
-    "no-output-projection",
-)
-def _(d_model, d_ff, num_layers, vocab_size):
-    _, ffn, norm = _pieces(d_model, d_ff)
-    attention = 3 * (d_model * d_model + d_model)
-    return num_layers * (3 * attention + 2 * ffn + 5 * norm) + vocab_size * d_model
-
-
-@wrong("blocks.count_parameters", "norms after the stacks are counted", "norms-after-the-stacks")
-def _(d_model, d_ff, num_layers, vocab_size):
-    attention, ffn, norm = _pieces(d_model, d_ff)
-    return num_layers * (3 * attention + 2 * ffn + 5 * norm) + 2 * norm + vocab_size * d_model
-
-
-@wrong("blocks.count_parameters", "an output bias", "output-bias")
-def _(d_model, d_ff, num_layers, vocab_size):
-    attention, ffn, norm = _pieces(d_model, d_ff)
-    layers = num_layers * (3 * attention + 2 * ffn + 5 * norm)
-    return layers + vocab_size * d_model + vocab_size
-
-
-@wrong(
-    "blocks.count_parameters",
-    "the biases of the feed-forward network are both d_ff",
-    "biases-of-the-feed-forward-network",
-)
-def _(d_model, d_ff, num_layers, vocab_size):
-    attention, _, norm = _pieces(d_model, d_ff)
-    ffn = 2 * (d_model * d_ff + d_ff)
-    return num_layers * (3 * attention + 2 * ffn + 5 * norm) + vocab_size * d_model
-
-
-@wrong("blocks.count_parameters", "one layer of each kind: num_layers is not used", "one-layer")
-def _(d_model, d_ff, num_layers, vocab_size):
-    attention, ffn, norm = _pieces(d_model, d_ff)
-    return 3 * attention + 2 * ffn + 5 * norm + vocab_size * d_model
-
 
 # blocks.layer_norm
 
@@ -134,51 +39,6 @@ def _(x, weight, bias, eps):
 def _(x, weight, bias, eps):
     var = x.var(-1, keepdim=True, correction=0)
     return (x - x.mean(-1, keepdim=True)) / torch.sqrt(var + eps)
-
-
-# blocks.FeedForward
-
-
-class _Two(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-
-@wrong("blocks.FeedForward", "no ReLU", "no-activation")
-class _(_Two):
-    def forward(self, x):
-        return self.linear2(self.linear1(x))
-
-
-@wrong("blocks.FeedForward", "a ReLU behind both", "activation-at-the-end")
-class _(_Two):
-    def forward(self, x):
-        return F.relu(self.linear2(F.relu(self.linear1(x))))
-
-
-@wrong("blocks.FeedForward", "GELU", "another-activation")
-class _(_Two):
-    def forward(self, x):
-        return self.linear2(F.gelu(self.linear1(x)))
-
-
-@wrong("blocks.FeedForward", "with the residual sum", "residual-included")
-class _(_Two):
-    def forward(self, x):
-        return x + self.linear2(F.relu(self.linear1(x)))
-
-
-@wrong("blocks.FeedForward", "other names", "wrong-names")
-class _(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.fc1 = nn.Linear(d_model, d_ff)
-        self.fc2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.fc2(F.relu(self.fc1(x)))
 
 
 # blocks.EncoderLayer
@@ -368,47 +228,6 @@ def _(x, change, weight, bias, eps):
     return x + (change - mean) / torch.sqrt(variance + eps) * weight + bias
 
 
-# blocks.find_the_second_bug
-
-
-class _Cross(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        self.cross_attention = MultiHeadAttention(d_model, num_heads)
-        self.norm = nn.LayerNorm(d_model)
-
-
-@wrong("blocks.find_the_second_bug", "memory, x, x", "memory-as-query")
-class _(_Cross):
-    def forward(self, x, memory, memory_mask=None):
-        return self.norm(x + self.cross_attention(memory, x, x, memory_mask))
-
-
-@wrong("blocks.find_the_second_bug", "x, memory, x", "sources-mixed")
-class _(_Cross):
-    def forward(self, x, memory, memory_mask=None):
-        return self.norm(x + self.cross_attention(x, memory, x, memory_mask))
-
-
-@wrong("blocks.find_the_second_bug", "the mask was lost", "mask-ignored")
-class _(_Cross):
-    def forward(self, x, memory, memory_mask=None):
-        return self.norm(x + self.cross_attention(x, memory, memory))
-
-
-@wrong("blocks.find_the_second_bug", "the residual sum was lost", "no-residual")
-class _(_Cross):
-    def forward(self, x, memory, memory_mask=None):
-        return self.norm(self.cross_attention(x, memory, memory, memory_mask))
-
-
-@wrong("blocks.find_the_second_bug", "the memory is added", "memory-in-the-sum")
-class _(_Cross):
-    def forward(self, x, memory, memory_mask=None):
-        found = self.cross_attention(x, memory, memory, memory_mask)
-        return self.norm(memory + found)
-
-
 # blocks.dead_units
 
 
@@ -448,3 +267,155 @@ def _(feed_forward, x):
 def _(feed_forward, x):
     out = feed_forward(x)
     return (out <= 0).flatten(0, 1).all(0).nonzero().flatten().tolist()
+
+
+# blocks.lookup_network
+
+
+def _network(first, bias, second):
+    """Give a network these weights; the bias of the second layer is zero."""
+    network = reference.FeedForward(second.shape[0], first.shape[0])
+    with torch.no_grad():
+        network.linear1.weight.copy_(first)
+        network.linear1.bias.copy_(bias)
+        network.linear2.weight.copy_(second)
+        network.linear2.bias.zero_()
+    return network
+
+
+@wrong("blocks.lookup_network", "the bias is -D: reached, but not passed", "threshold-too-high")
+def _(keys, values):
+    return _network(keys, torch.tensor(-float(keys.shape[1])), values.T)
+
+
+@wrong("blocks.lookup_network", "no bias", "threshold-too-low")
+def _(keys, values):
+    return _network(keys, torch.zeros(len(keys)), values.T)
+
+
+@wrong("blocks.lookup_network", "the majority decides", "threshold-too-low")
+def _(keys, values):
+    return _network(keys, torch.tensor(-keys.shape[1] / 2), values.T)
+
+
+@wrong("blocks.lookup_network", "the bias of the example, for any D", "threshold-too-low")
+def _(keys, values):
+    return _network(keys, torch.tensor(-1.0), values.T)
+
+
+@wrong("blocks.lookup_network", "N for D in the bias", "keys-for-features")
+def _(keys, values):
+    return _network(keys, torch.tensor(1.0 - len(keys)), values.T)
+
+
+@wrong("blocks.lookup_network", "2 - D, and a match is 2", "not-one-for-a-match")
+def _(keys, values):
+    return _network(keys, torch.tensor(2.0 - keys.shape[1]), values.T)
+
+
+@wrong("blocks.lookup_network", "the values as rows", "transposed")
+def _(keys, values):
+    network = _network(keys, torch.tensor(1.0 - keys.shape[1]), values.T)
+    network.linear2.weight = nn.Parameter(values.clone())
+    return network
+
+
+@wrong("blocks.lookup_network", "minus the sum of the key, plus 1", "threshold-from-the-key")
+def _(keys, values):
+    return _network(keys, 1 - keys.sum(dim=1), values.T)
+
+
+@wrong("blocks.lookup_network", "in the loop all rows are set to the key", "all-units-the-same")
+def _(keys, values):
+    network = _network(keys, torch.tensor(1.0 - keys.shape[1]), values.T)
+    for i, key in enumerate(keys):
+        network.linear1.weight.data[:] = key
+        network.linear2.weight.data[:, i] = values[i]
+    return network
+
+
+@wrong("blocks.lookup_network", "keys of length 1, threshold just below 1", "not-one-for-a-match")
+def _(keys, values):
+    unit = keys / keys.norm(dim=1, keepdim=True)
+    return _network(unit, 1 / keys.shape[1] - keys.norm(dim=1), values.T)
+
+
+# blocks.count_multiplications
+
+
+def _total(d, f, n, v, s, t, *, encoder=0, decoder=0, once=0):
+    """Give the right count, and more of it in each layer or once."""
+    encoder += 4 * s * d * d + 2 * s * s * d + 2 * s * d * f
+    decoder += (6 * t + 2 * s) * d * d + 2 * t * (t + s) * d + 2 * t * d * f
+    return n * (encoder + decoder) + t * d * v + once
+
+
+@wrong("blocks.count_multiplications", "no output layer", "no-output-layer")
+def _(d, f, n, v, s, t):
+    return _total(d, f, n, v, s, t, once=-t * d * v)
+
+
+@wrong(
+    "blocks.count_multiplications",
+    "cross-attention: four projections of T tokens",
+    "memory-projected-for-the-target",
+)
+def _(d, f, n, v, s, t):
+    return _total(d, f, n, v, s, t, decoder=2 * (t - s) * d * d)
+
+
+@wrong("blocks.count_multiplications", "half of the pairs under the mask", "causal-pairs-only")
+def _(d, f, n, v, s, t):
+    return _total(d, f, n, v, s, t, decoder=-t * t * d)
+
+
+@wrong("blocks.count_multiplications", "the scores, not the values", "one-product-of-attention")
+def _(d, f, n, v, s, t):
+    return _total(d, f, n, v, s, t, encoder=-s * s * d, decoder=-t * (t + s) * d)
+
+
+@wrong(
+    "blocks.count_multiplications",
+    "keys and values of the memory made once for all layers",
+    "memory-projected-once",
+)
+def _(d, f, n, v, s, t):
+    return _total(d, f, n, v, s, t, decoder=-2 * s * d * d, once=2 * s * d * d)
+
+
+@wrong(
+    "blocks.count_multiplications",
+    "one matrix in the feed-forward network",
+    "one-matrix-in-the-feed-forward-network",
+)
+def _(d, f, n, v, s, t):
+    return _total(d, f, n, v, s, t, encoder=-s * d * f, decoder=-t * d * f)
+
+
+@wrong("blocks.count_multiplications", "one decoder layer", "one-stack-only")
+def _(d, f, n, v, s, t):
+    one = _total(d, f, 1, v, s, t) - t * d * v
+    encoder = 4 * s * d * d + 2 * s * s * d + 2 * s * d * f
+    return one + (n - 1) * encoder + t * d * v
+
+
+@wrong("blocks.count_multiplications", "with all additions", "additions-too")
+def _(d, f, n, v, s, t):
+    return 2 * _total(d, f, n, v, s, t)
+
+
+@wrong(
+    "blocks.count_multiplications", "an output for the source too", "output-layer-for-other-tokens"
+)
+def _(d, f, n, v, s, t):
+    return _total(d, f, n, v, s, t, once=s * d * v)
+
+
+@wrong("blocks.count_multiplications", "the scaling of the scores", "scaling-counted")
+def _(d, f, n, v, s, t):
+    return _total(d, f, n, v, s, t, encoder=s * s, decoder=t * t + t * s)
+
+
+@wrong("blocks.count_multiplications", "the future is read with the source: S + T keys")
+def _(d, f, n, v, s, t):
+    return _total(d, f, n, v, s, t, decoder=2 * t * (s + t) * d - 2 * t * s * d)

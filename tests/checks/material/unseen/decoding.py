@@ -154,148 +154,6 @@ def _(next_logits, bos_id, eos_id, max_len):
     return ids
 
 
-# decoding.filter_logits
-
-
-def _top_k(logits, k):
-    k = min(k, logits.shape[-1])
-    return logits.masked_fill(logits < logits.topk(k).values[..., -1:], -math.inf)
-
-
-def _top_p(logits, p):
-    probs, order = logits.softmax(-1).sort(dim=-1, descending=True)
-    out = probs.cumsum(-1) - probs >= p
-    return logits.masked_fill(torch.zeros_like(out).scatter(-1, order, out), -math.inf)
-
-
-@wrong(
-    "decoding.filter_logits",
-    "the token that crosses the line is left out",
-    "crossing-token-left-out",
-)
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        logits = _top_k(logits, top_k)
-    if top_p is not None:
-        probs, order = logits.softmax(-1).sort(dim=-1, descending=True)
-        out = probs.cumsum(-1) > top_p
-        logits = logits.masked_fill(torch.zeros_like(out).scatter(-1, order, out), -math.inf)
-    return logits
-
-
-@wrong("decoding.filter_logits", "the mask stays in sorted order", "sorted-order-kept")
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        logits = _top_k(logits, top_k)
-    if top_p is not None:
-        probs, _ = logits.softmax(-1).sort(dim=-1, descending=True)
-        out = probs.cumsum(-1) - probs >= top_p
-        logits = logits.masked_fill(out, -math.inf)
-    return logits
-
-
-@wrong("decoding.filter_logits", "sorted ascending: the unlikely tokens stay", "least-likely-first")
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        logits = _top_k(logits, top_k)
-    if top_p is not None:
-        probs, order = logits.softmax(-1).sort(dim=-1)
-        out = probs.cumsum(-1) - probs >= top_p
-        logits = logits.masked_fill(torch.zeros_like(out).scatter(-1, order, out), -math.inf)
-    return logits
-
-
-@wrong("decoding.filter_logits", "top_p before top_k", "not-renormalised")
-def _(logits, top_k=None, top_p=None):
-    if top_p is not None:
-        logits = _top_p(logits, top_p)
-    if top_k is not None:
-        logits = _top_k(logits, top_k)
-    return logits
-
-
-@wrong(
-    "decoding.filter_logits", "what is left out gets 0 instead of -inf", "zero-for-minus-infinity"
-)
-def _(logits, top_k=None, top_p=None):
-    kept = logits
-    if top_k is not None:
-        kept = _top_k(kept, top_k)
-    if top_p is not None:
-        kept = _top_p(kept, top_p)
-    return torch.where(kept.isinf(), torch.zeros_like(logits), logits)
-
-
-@wrong("decoding.filter_logits", "returns probabilities", "probabilities")
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        logits = _top_k(logits, top_k)
-    if top_p is not None:
-        logits = _top_p(logits, top_p)
-    return logits.softmax(-1)
-
-
-@wrong("decoding.filter_logits", "returns only the k logits, sorted", "only-k-logits")
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        logits = logits.topk(min(top_k, logits.shape[-1])).values
-    if top_p is not None:
-        logits = _top_p(logits, top_p)
-    return logits
-
-
-@wrong("decoding.filter_logits", "either top_k or top_p, never both", "one-of-the-two")
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        return _top_k(logits, top_k)
-    elif top_p is not None:
-        return _top_p(logits, top_p)
-    return logits
-
-
-@wrong("decoding.filter_logits", "top_k larger than V raises", "k-above-v")
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        logits = logits.masked_fill(logits < logits.topk(top_k).values[..., -1:], -math.inf)
-    if top_p is not None:
-        logits = _top_p(logits, top_p)
-    return logits
-
-
-@wrong(
-    "decoding.filter_logits",
-    "top_p as a threshold on the single probability",
-    "each-against-the-line",
-)
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        logits = _top_k(logits, top_k)
-    if top_p is not None:
-        logits = logits.masked_fill(logits.softmax(-1) < top_p, -math.inf)
-    return logits
-
-
-@wrong("decoding.filter_logits", "writes into the caller's tensor", "changes-its-input")
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        logits[logits < logits.topk(min(top_k, logits.shape[-1])).values[..., -1:]] = -math.inf
-    if top_p is not None:
-        probs, order = logits.softmax(-1).sort(dim=-1, descending=True)
-        out = probs.cumsum(-1) - probs >= top_p
-        logits[torch.zeros_like(out).scatter(-1, order, out)] = -math.inf
-    return logits
-
-
-@wrong("decoding.filter_logits", "the strict comparison drops the k-th token", "k-off-by-one")
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        k = min(top_k, logits.shape[-1])
-        logits = logits.masked_fill(logits <= logits.topk(k).values[..., -1:], -math.inf)
-    if top_p is not None:
-        logits = _top_p(logits, top_p)
-    return logits
-
-
 # decoding.beam_search
 
 
@@ -578,3 +436,216 @@ def _(next_logits, prompts, eos_id, max_len):
                 break
             row.append(int(next_logits(row).argmax()))
     return rows
+
+
+# decoding.sample
+
+
+@wrong("decoding.sample", "multinomial draws with its own random numbers", relation="unsteady")
+def _(logits, temperature, top_k, top_p, uniform):
+    probs = torch.zeros_like(logits)
+    for b in range(logits.shape[0]):
+        p = (logits[b] / temperature[b]).softmax(-1)
+        values, ids = p.sort(descending=True)
+        values = values[: top_k[b]] / values[: top_k[b]].sum()
+        n = int((values.cumsum(0) < top_p[b]).sum()) + 1
+        probs[b, ids[:n]] = values[:n] / values[:n].sum()
+    return probs, torch.multinomial(probs, 1).squeeze(1)
+
+
+@wrong("decoding.sample", "what is cut off gets the logit 0", "zero-for-minus-infinity")
+def _(logits, temperature, top_k, top_p, uniform):
+    scaled = logits / temperature[:, None]
+    rank = scaled.argsort(descending=True).argsort()
+    scaled = scaled.masked_fill(rank >= top_k[:, None], 0.0)
+    probs, order = scaled.softmax(-1).sort(descending=True)
+    cut = torch.zeros_like(rank, dtype=torch.bool).scatter(
+        1, order, probs.cumsum(-1) - probs >= top_p[:, None]
+    )
+    probs = scaled.masked_fill(cut, 0.0).softmax(-1)
+    return probs, (probs.cumsum(-1) < uniform[:, None]).sum(-1)
+
+
+@wrong("decoding.sample", "the mask of top-p stays in sorted order", "sorted-order-kept")
+def _(logits, temperature, top_k, top_p, uniform):
+    probs = (logits / temperature[:, None]).softmax(-1)
+    rank = probs.argsort(descending=True).argsort()
+    probs = probs * (rank < top_k[:, None])
+    probs = probs / probs.sum(-1, keepdim=True)
+    down = probs.sort(descending=True).values
+    keep = down.cumsum(-1) - down < top_p[:, None]
+    probs = probs * keep
+    probs = probs / probs.sum(-1, keepdim=True)
+    return probs, (probs.cumsum(-1) < uniform[:, None]).sum(-1)
+
+
+@wrong(
+    "decoding.sample",
+    "probabilities are raised to 1 / temperature after the cuts",
+    "temperature-last",
+)
+def _(logits, temperature, top_k, top_p, uniform):
+    down, ids = logits.softmax(-1).sort(descending=True)
+    place = torch.arange(logits.shape[1])
+    down = torch.where(place < top_k[:, None], down, 0)
+    down = down / down.sum(1, keepdim=True)
+    down = torch.where(down.cumsum(1) - down < top_p[:, None], down, 0)
+    down = down ** (1 / temperature[:, None])
+    down = down / down.sum(1, keepdim=True)
+    probs = torch.empty_like(down).scatter(1, ids, down)
+    return probs, (probs.cumsum(1) < uniform[:, None]).sum(1)
+
+
+def _right(logits, temperature, top_k, top_p):
+    down, ids = (logits / temperature[:, None]).softmax(-1).sort(descending=True)
+    down = torch.where(torch.arange(logits.shape[1]) < top_k[:, None], down, 0)
+    down = down / down.sum(1, keepdim=True)
+    down = torch.where(down.cumsum(1) - down < top_p[:, None], down, 0)
+    down = down / down.sum(1, keepdim=True)
+    return torch.empty_like(down).scatter(1, ids, down)
+
+
+@wrong("decoding.sample", "the last token that ends before uniform is taken", "neighbor-drawn")
+def _(logits, temperature, top_k, top_p, uniform):
+    probs = _right(logits, temperature, top_k, top_p)
+    return probs, (torch.searchsorted(probs.cumsum(1), uniform[:, None]) - 1).squeeze(1)
+
+
+@wrong(
+    "decoding.sample", "the first token whose own probability is above uniform", "no-running-sum"
+)
+def _(logits, temperature, top_k, top_p, uniform):
+    probs = _right(logits, temperature, top_k, top_p)
+    return probs, (probs > uniform[:, None]).int().argmax(1)
+
+
+@wrong("decoding.sample", "topk with the largest k of the batch", "first-row-for-all")
+def _(logits, temperature, top_k, top_p, uniform):
+    k = min(int(top_k.max()), logits.shape[1])
+    return_k = torch.full_like(top_k, k)
+    probs = _right(logits, temperature, return_k, top_p)
+    return probs, (probs.cumsum(1) < uniform[:, None]).sum(1)
+
+
+@wrong(
+    "decoding.sample",
+    "only the probabilities that stay, sorted, and no columns for others",
+    "sorted-result",
+)
+def _(logits, temperature, top_k, top_p, uniform):
+    down, ids = (logits / temperature[:, None]).softmax(-1).sort(descending=True)
+    down = torch.where(torch.arange(logits.shape[1]) < top_k[:, None], down, 0)
+    down = down / down.sum(1, keepdim=True)
+    down = torch.where(down.cumsum(1) - down < top_p[:, None], down, 0)
+    down = down / down.sum(1, keepdim=True)
+    place = (down.cumsum(1) < uniform[:, None]).sum(1)
+    return down, ids[torch.arange(len(ids)), place]
+
+
+@wrong(
+    "decoding.sample",
+    "top-p with cumsum <= top_p, and the first one always",
+    "crossing-token-left-out",
+)
+def _(logits, temperature, top_k, top_p, uniform):
+    down, ids = (logits / temperature[:, None]).softmax(-1).sort(descending=True)
+    down = torch.where(torch.arange(logits.shape[1]) < top_k[:, None], down, 0)
+    down = down / down.sum(1, keepdim=True)
+    keep = down.cumsum(1) <= top_p[:, None]
+    keep[:, 0] = True
+    down = down * keep
+    down = down / down.sum(1, keepdim=True)
+    probs = torch.empty_like(down).scatter(1, ids, down)
+    return probs, (probs.cumsum(1) < uniform[:, None]).sum(1)
+
+
+@wrong("decoding.sample", "the token has shape (B, 1)", relation="axis-too-many")
+def _(logits, temperature, top_k, top_p, uniform):
+    probs = _right(logits, temperature, top_k, top_p)
+    return probs, torch.searchsorted(probs.cumsum(1), uniform[:, None])
+
+
+# decoding.cache_bytes
+
+
+@wrong("decoding.cache_bytes", "all query heads are kept", "query-heads-counted")
+def _(config, tokens, source, free):
+    d_model = config["heads"] * config["d_head"]
+    n = min(tokens, config.get("window", tokens)) + source
+    total = 2 * config["layers"] * n * d_model * config["bytes"]
+    return total, free // total
+
+
+@wrong("decoding.cache_bytes", "kv_heads is always read", "missing-entry")
+def _(config, tokens, source, free):
+    n = tokens
+    if "window" in config:
+        n = min(n, config["window"])
+    total = 2 * config["layers"] * (n + source) * config["kv_heads"] * config["d_head"]
+    total *= config["bytes"]
+    return total, free // total
+
+
+def _token(config):
+    heads = config.get("kv_heads", config["heads"])
+    return 2 * heads * config["d_head"] * config["bytes"]
+
+
+@wrong("decoding.cache_bytes", "the source is kept once for all layers", "source-once")
+def _(config, tokens, source, free):
+    n = min(tokens, config.get("window", tokens))
+    total = config["layers"] * n * _token(config) + source * _token(config)
+    return total, free // total
+
+
+@wrong("decoding.cache_bytes", "the bytes of one token, not of the answer", "one-token-only")
+def _(config, tokens, source, free):
+    each = config["layers"] * _token(config)
+    return each, free // (each * (min(tokens, config.get("window", tokens)) + source))
+
+
+@wrong("decoding.cache_bytes", "MiB for bytes", "other-unit")
+def _(config, tokens, source, free):
+    n = min(tokens, config.get("window", tokens)) + source
+    total = config["layers"] * n * _token(config)
+    return total // 2**20, free // total
+
+
+@wrong("decoding.cache_bytes", "the source has keys only", "source-otherwise")
+def _(config, tokens, source, free):
+    n = min(tokens, config.get("window", tokens))
+    total = config["layers"] * (n * _token(config) + source * _token(config) // 2)
+    return total, free // total
+
+
+@wrong("decoding.cache_bytes", "a window is always full", "window-always-full")
+def _(config, tokens, source, free):
+    if "window" in config:
+        tokens = config["window"]
+    total = config["layers"] * (tokens + source) * _token(config)
+    return total, free // total
+
+
+@wrong(
+    "decoding.cache_bytes", "cross-attention is counted with all query heads", "source-otherwise"
+)
+def _(config, tokens, source, free):
+    n = min(tokens, config.get("window", tokens))
+    cross = 2 * config["heads"] * config["d_head"] * config["bytes"]
+    total = config["layers"] * (n * _token(config) + source * cross)
+    return total, free // total
+
+
+@wrong("decoding.cache_bytes", "two bytes a number, whatever the model has", "numbers-for-bytes")
+def _(config, tokens, source, free):
+    heads = config.get("kv_heads", config["heads"])
+    n = min(tokens, config.get("window", tokens)) + source
+    total = config["layers"] * n * 2 * heads * config["d_head"] * 2
+    return total, free // total
+
+
+@wrong("decoding.cache_bytes", "the memory is divided by the bytes of a layer", "tokens-that-fit")
+def _(config, tokens, source, free):
+    n = min(tokens, config.get("window", tokens)) + source
+    each = n * _token(config)
+    return config["layers"] * each, free // each

@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tests.checks.material.tokenizers import count_loop
 from tests.checks.material.unseen import wrong
 from transformer_checks import tokenizers as reference
 
@@ -166,178 +167,6 @@ def _(next_logits, bos_id, eos_id, max_len):
     while len(ids) < max_len and ids[-1] != eos_id:
         ids.append(int(next_logits(ids).argmax()))
     return ids + [eos_id] * (max_len - len(ids))
-
-
-# decoding.filter_logits
-
-
-@wrong(
-    "decoding.filter_logits",
-    "top-p over the probabilities before top-k: not renormalised",
-    "not-renormalised",
-)
-def _(logits, top_k=None, top_p=None):
-    out = logits.clone()
-    probs, order = logits.softmax(-1).sort(-1, descending=True)
-    drop = torch.zeros_like(probs, dtype=torch.bool)
-    if top_k is not None:
-        drop[..., top_k:] = True
-    if top_p is not None:
-        drop |= probs.cumsum(-1) - probs >= top_p
-    out[drop.gather(-1, order.argsort(-1))] = float("-inf")
-    return out
-
-
-@wrong("decoding.filter_logits", "top-k over all rows together", "not-row-by-row")
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        smallest = logits.flatten().topk(min(top_k, logits.numel())).values[-1]
-        logits = logits.masked_fill(logits < smallest, float("-inf"))
-    if top_p is not None:
-        probs, order = logits.softmax(-1).sort(-1, descending=True)
-        drop = probs.cumsum(-1) - probs >= top_p
-        logits = logits.masked_fill(drop.gather(-1, order.argsort(-1)), float("-inf"))
-    return logits
-
-
-@wrong("decoding.filter_logits", "-1e9 instead of minus infinity", relation="not-infinite")
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        k = min(top_k, logits.shape[-1])
-        logits = logits.masked_fill(logits < logits.topk(k).values[..., -1:], -1e9)
-    if top_p is not None:
-        probs, order = logits.softmax(-1).sort(-1, descending=True)
-        drop = probs.cumsum(-1) - probs >= top_p
-        logits = logits.masked_fill(drop.gather(-1, order.argsort(-1)), -1e9)
-    return logits
-
-
-@wrong(
-    "decoding.filter_logits",
-    "the cumulative sum runs over logits, without a softmax",
-    "logits-added-up",
-)
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        k = min(top_k, logits.shape[-1])
-        logits = logits.masked_fill(logits < logits.topk(k).values[..., -1:], float("-inf"))
-    if top_p is not None:
-        ranked, order = logits.sort(-1, descending=True)
-        drop = ranked.cumsum(-1) - ranked >= top_p
-        logits = logits.masked_fill(drop.gather(-1, order.argsort(-1)), float("-inf"))
-    return logits
-
-
-@wrong(
-    "decoding.filter_logits",
-    "the order itself is used to scatter back: gather instead of scatter",
-    "gather-for-scatter",
-)
-def _(logits, top_k=None, top_p=None):
-    if top_k is not None:
-        k = min(top_k, logits.shape[-1])
-        logits = logits.masked_fill(logits < logits.topk(k).values[..., -1:], float("-inf"))
-    if top_p is not None:
-        probs, order = logits.softmax(-1).sort(-1, descending=True)
-        drop = probs.cumsum(-1) - probs >= top_p
-        logits = logits.masked_fill(drop.gather(-1, order), float("-inf"))
-    return logits
-
-
-@wrong("decoding.filter_logits", "the result stays sorted", "sorted-result")
-def _(logits, top_k=None, top_p=None):
-    ranked, _ = logits.sort(-1, descending=True)
-    if top_k is not None:
-        ranked[..., top_k:] = float("-inf")
-    if top_p is not None:
-        probs = ranked.softmax(-1)
-        ranked = ranked.masked_fill(probs.cumsum(-1) - probs >= top_p, float("-inf"))
-    return ranked
-
-
-# training.noam_learning_rate
-
-
-@wrong(
-    "training.noam_learning_rate", "the exponents of the branches are swapped", "powers-exchanged"
-)
-def _(step, d_model, warmup):
-    return d_model**-0.5 * min(step**-1.5, step * warmup**-0.5)
-
-
-@wrong("training.noam_learning_rate", "linear fall: step to the -1", "falls-with-the-step")
-def _(step, d_model, warmup):
-    return d_model**-0.5 * min(step**-1, step * warmup**-1.5)
-
-
-@wrong("training.noam_learning_rate", "rises to the square root, falls never", "never-falls")
-def _(step, d_model, warmup):
-    return d_model**-0.5 * min(step**0.5, step * warmup**-1.5)
-
-
-@wrong(
-    "training.noam_learning_rate",
-    "divided by warmup: the peak is D to the -0.5",
-    "warmup-another-power",
-)
-def _(step, d_model, warmup):
-    return d_model**-0.5 * min(step**-0.5, step / warmup)
-
-
-@wrong("training.noam_learning_rate", "the second branch without the step", "no-step-in-the-rise")
-def _(step, d_model, warmup):
-    return d_model**-0.5 * min(step**-0.5, warmup**-1.5)
-
-
-@wrong("training.noam_learning_rate", "print instead of return", relation="form")
-def _(step, d_model, warmup):
-    print(d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))
-
-
-# blocks.count_parameters
-
-
-def _stacks(d, f, n, attentions=3, networks=2, norms=5):
-    """Count what n layers of each kind hold."""
-    return n * (attentions * 4 * (d * d + d) + networks * (2 * d * f + d + f) + norms * 2 * d)
-
-
-@wrong("blocks.count_parameters", "no embedding", "no-embedding")
-def _(d_model, d_ff, num_layers, vocab_size):
-    return _stacks(d_model, d_ff, num_layers)
-
-
-@wrong("blocks.count_parameters", "two norms in the decoder layer", "norms-of-a-layer")
-def _(d_model, d_ff, num_layers, vocab_size):
-    return _stacks(d_model, d_ff, num_layers, norms=4) + vocab_size * d_model
-
-
-@wrong(
-    "blocks.count_parameters",
-    "a single feed-forward network for each pair of layers",
-)
-def _(d_model, d_ff, num_layers, vocab_size):
-    return _stacks(d_model, d_ff, num_layers, networks=1) + vocab_size * d_model
-
-
-@wrong(
-    "blocks.count_parameters",
-    "no biases in the feed-forward network",
-    "biases-of-the-feed-forward-network",
-)
-def _(d_model, d_ff, num_layers, vocab_size):
-    biases = 2 * num_layers * (d_model + d_ff)
-    return _stacks(d_model, d_ff, num_layers) - biases + vocab_size * d_model
-
-
-@wrong("blocks.count_parameters", "only the encoder", "one-stack-only")
-def _(d_model, d_ff, num_layers, vocab_size):
-    return _stacks(d_model, d_ff, num_layers, 1, 1, 2) + vocab_size * d_model
-
-
-@wrong("blocks.count_parameters", "learned positions of 512 places", "positions-counted")
-def _(d_model, d_ff, num_layers, vocab_size):
-    return _stacks(d_model, d_ff, num_layers) + (vocab_size + 512) * d_model
 
 
 # embeddings.embedding_from_pretrained
@@ -530,7 +359,7 @@ def _(word_counts, num_merges):
     words = {tuple(w): n for w, n in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = sorted(counts, key=counts.get)[-1]
@@ -544,7 +373,7 @@ def _(word_counts, num_merges):
     words = {tuple(w): n for w, n in word_counts.items()}
     merges = []
     while len(merges) <= num_merges:
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda p: (counts[p], p))
@@ -558,7 +387,7 @@ def _(word_counts, num_merges):
     words = {tuple(w): n for w, n in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = min(counts, key=lambda p: (counts[p], p))
@@ -571,7 +400,7 @@ def _(word_counts, num_merges):
 def _(word_counts, num_merges):
     words = {tuple(w): n for w, n in word_counts.items()}
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda p: (counts[p], p))
@@ -586,7 +415,7 @@ def _(word_counts, num_merges):
     words = {tuple(w): n for w, n in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda p: (p, counts[p]))
@@ -604,7 +433,7 @@ def _(word_counts, num_merges):
     words = {" ".join(w): n for w, n in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs({tuple(w.split()): n for w, n in words.items()})
+        counts = count_loop({tuple(w.split()): n for w, n in words.items()})
         if not counts:
             break
         best = max(counts, key=lambda p: (counts[p], p))

@@ -1,5 +1,6 @@
 """Wrong answers to the tasks of masking, as beginners write them."""
 
+import itertools
 import math
 
 import torch
@@ -240,48 +241,6 @@ def _(query, key, value, ids, pad_id):
     return _causal_attention(query, key, value, tokens, past)
 
 
-# masking.find_another_bug
-
-
-@wrong(
-    "masking.find_another_bug",
-    "-1e4 instead: fits float16, empty rows are even",
-    "empty-rows-still-average",
-)
-def _(query, key, value, mask):
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    return scores.masked_fill(~mask, -1e4).softmax(dim=-1) @ value
-
-
-@wrong("masking.find_another_bug", "-inf: NaN in empty rows", "nan-where-nothing-is-seen")
-def _(query, key, value, mask):
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    return scores.masked_fill(~mask, -math.inf).softmax(dim=-1) @ value
-
-
-@wrong("masking.find_another_bug", "-1000 and zeroing", "fill-too-mild")
-def _(query, key, value, mask):
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    return (scores.masked_fill(~mask, -1000).softmax(dim=-1) * mask) @ value
-
-
-@wrong(
-    "masking.find_another_bug",
-    "the output is wiped at the end: NaN in the gradient's way",
-    "nan-in-the-gradient",
-)
-def _(query, key, value, mask):
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    weights = (scores + torch.where(mask, 0.0, -math.inf)).softmax(dim=-1)
-    return (weights @ value).nan_to_num(0.0)
-
-
-@wrong("masking.find_another_bug", "mask after the softmax", "mask-after-softmax")
-def _(query, key, value, mask):
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    return (scores.softmax(dim=-1) * mask) @ value
-
-
 # masking.how_far_ahead
 
 
@@ -347,3 +306,169 @@ def _(model, x):
             if moved[t]:
                 far = max(far, s - t)
     return far
+
+
+# masking.packed_inputs
+
+
+@wrong("masking.packed_inputs", "a counter that runs through padding too", "padding-sees-padding")
+def _(documents):
+    B, T = documents.shape
+    mask = torch.zeros(B, 1, T, T, dtype=torch.bool, device=documents.device)
+    positions = torch.zeros_like(documents)
+    for b in range(B):
+        count = 0
+        for t in range(T):
+            count = count + 1 if t > 0 and documents[b, t] == documents[b, t - 1] else 0
+            positions[b, t] = count
+            for s in range(t + 1):
+                mask[b, 0, t, s] = documents[b, s] == documents[b, t] and documents[b, s] != 0
+    return mask, positions
+
+
+@wrong(
+    "masking.packed_inputs",
+    "the ordinary mask, and positions that restart",
+    "documents-see-each-other",
+)
+def _(documents):
+    mask = reference.target_mask(documents, 0)
+    same = documents[:, :, None] == documents[:, None, :]
+    positions = same.tril(-1).sum(dim=-1) * (documents != 0)
+    return mask, positions
+
+
+@wrong("masking.packed_inputs", "blocks without the triangle", "future-not-hidden")
+def _(documents):
+    real = documents != 0
+    same = (documents.unsqueeze(2) == documents.unsqueeze(1)) & real.unsqueeze(1)
+    places = torch.arange(documents.shape[1], device=documents.device)
+    first = same.int().argmax(dim=-1)
+    return same.unsqueeze(1), (places - first) * real
+
+
+@wrong("masking.packed_inputs", "arange for every row", "positions-run-on")
+def _(documents):
+    B, T = documents.shape
+    same = documents.view(B, 1, T, 1) == documents.view(B, 1, 1, T)
+    mask = same & reference.target_mask(documents, 0)
+    return mask, torch.arange(T, device=documents.device).repeat(B, 1)
+
+
+@wrong("masking.packed_inputs", "only the rows of padding are put right", "padding-sees-padding")
+def _(documents):
+    same = documents[:, None, :, None] == documents[:, None, None, :]
+    mask = same & reference.causal_mask(documents.shape[1], documents.device)
+    positions = (mask.sum(-1)[:, 0] - 1) * (documents != 0)
+    return mask, positions
+
+
+@wrong("masking.packed_inputs", "a product of numbers: float32", "numbers-not-booleans")
+def _(documents):
+    T = documents.shape[1]
+    past = torch.tril(torch.ones(T, T, device=documents.device))
+    same = (documents[:, None, :, None] == documents[:, None, None, :]).float()
+    mask = past * same * (documents != 0)[:, None, None, :]
+    return mask, (mask.sum(-1)[:, 0] - 1).clamp(min=0).long()
+
+
+@wrong("masking.packed_inputs", "only a token and the one before it", relation="diagonal")
+def _(documents):
+    same = documents[:, :, None] == documents[:, None, :]
+    mask = same.tril().triu(-1) & (documents != 0)[:, None, :]
+    return mask[:, None], same.tril(-1).sum(dim=-1) * (documents != 0)
+
+
+# masking.shortest_failure
+
+
+def _all_rows(length):
+    return list(itertools.product((0, 1), repeat=length))
+
+
+@wrong("masking.shortest_failure", "the two masks have to be equal", "padding-counts")
+def _(make_mask, longest):
+    for length in range(1, longest + 1):
+        for row in _all_rows(length):
+            ids = torch.tensor([row])
+            if not torch.equal(make_mask(ids, 0), reference.target_mask(ids, 0)):
+                return list(row)
+    return []
+
+
+@wrong("masking.shortest_failure", "tokens among tokens only", "tokens-as-keys")
+def _(make_mask, longest):
+    for length in range(1, longest + 1):
+        for row in _all_rows(length):
+            ids = torch.tensor([row])
+            seen = make_mask(ids, 0)[0, 0]
+            for t in range(length):
+                for s in range(length):
+                    if row[t] and row[s] and bool(seen[t, s]) != (s <= t):
+                        return list(row)
+    return []
+
+
+@wrong("masking.shortest_failure", "the last of the shortest rows", "other-order")
+def _(make_mask, longest):
+    found = []
+    for length in range(1, longest + 1):
+        for row in _all_rows(length):
+            ids = torch.tensor([row])
+            wrong = make_mask(ids, 0) ^ reference.target_mask(ids, 0)
+            if (wrong[0, 0] & ids[0].bool()[:, None]).any():
+                found = list(row)
+        if found:
+            return found
+    return found
+
+
+@wrong("masking.shortest_failure", "the search goes on to the longest rows", "longest-first")
+def _(make_mask, longest):
+    found = []
+    for length in range(1, longest + 1):
+        for row in _all_rows(length):
+            ids = torch.tensor([row])
+            wrong = make_mask(ids, 0) ^ reference.target_mask(ids, 0)
+            if (wrong[0, 0] & ids[0].bool()[:, None]).any():
+                found = list(row)
+                break
+    return found
+
+
+@wrong("masking.shortest_failure", "sees padding or the future; misses nothing", "leaks-only")
+def _(make_mask, longest):
+    for length in range(1, longest + 1):
+        for row in _all_rows(length):
+            seen = make_mask(torch.tensor([row]), 0)[0, 0].tolist()
+            for t in range(length):
+                for s in range(length):
+                    if row[t] and seen[t][s] and (s > t or not row[s]):
+                        return list(row)
+    return []
+
+
+@wrong("masking.shortest_failure", "padding in front or at the end, never inside", "some-rows-only")
+def _(make_mask, longest):
+    for length in range(1, longest + 1):
+        front = [[0] * n + [1] * (length - n) for n in range(length + 1)]
+        behind = [[1] * n + [0] * (length - n) for n in range(length + 1)]
+        for row in sorted(front + behind):
+            ids = torch.tensor([row])
+            wrong = make_mask(ids, 0) != reference.target_mask(ids, 0)
+            if wrong[0, 0, ids[0] == 1].any():
+                return row
+    return []
+
+
+@wrong(
+    "masking.shortest_failure", "range(longest): the last length is left out", "longest-not-tried"
+)
+def _(make_mask, longest):
+    for length in range(longest):
+        for row in _all_rows(length):
+            ids = torch.tensor([row], dtype=torch.long)
+            wrong = make_mask(ids, 0) != reference.target_mask(ids, 0) if length else ids
+            if length and wrong[0, 0, ids[0] == 1].any():
+                return list(row)
+    return []

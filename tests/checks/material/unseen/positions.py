@@ -181,6 +181,96 @@ class _(_Table):
         return self.dropout(x + self.pe[: x.shape[1]].to(x.dtype))
 
 
+# positions.read_positions
+
+TURN = 2 * math.pi
+
+
+def _read(angles, omega, start=None, rounds=torch.round):
+    """Go from the slowest hand to the fastest, each correcting the last."""
+    place = angles[..., -1] % TURN / omega[-1] if start is None else start
+    for i in reversed(range(len(omega) - 1)):
+        place = (
+            angles[..., i] + TURN * rounds((place * omega[i] - angles[..., i]) / TURN)
+        ) / omega[i]
+    return place
+
+
+def _hands(encodings):
+    omega = reference.frequencies(encodings.shape[-1]).tolist()
+    return torch.atan2(encodings[..., 0::2], encodings[..., 1::2]), omega
+
+
+@wrong("positions.read_positions", "the first four features, as in the example", "hands-left-out")
+def _(encodings):
+    angles, omega = _hands(encodings)
+    return _read(angles[..., :2], omega[:2])
+
+
+@wrong("positions.read_positions", "acos of the cosines", "half-a-circle")
+def _(encodings):
+    return _read(torch.acos(encodings[..., 1::2]), _hands(encodings)[1])
+
+
+@wrong("positions.read_positions", "ceil: the next whole round", "rounds-cut")
+def _(encodings):
+    return _read(*_hands(encodings), rounds=torch.ceil)
+
+
+@wrong("positions.read_positions", "[:, 0::2]: two axes are taken for granted", "only-two-axes")
+def _(encodings):
+    angles = torch.atan2(encodings[:, 0::2], encodings[:, 1::2])
+    return _read(angles, reference.frequencies(encodings.shape[1]).tolist())
+
+
+@wrong("positions.read_positions", "i / D in the place of 2i / D", "exponent-halved")
+def _(encodings):
+    D = encodings.shape[-1]
+    return _read(_hands(encodings)[0], [10000 ** (-i / D) for i in range(D // 2)])
+
+
+@wrong("positions.read_positions", "the rough position begins at 0", "negative-angles")
+def _(encodings):
+    place = torch.zeros(encodings.shape[:-1], dtype=encodings.dtype)
+    angles, omega = _hands(encodings)
+    for i in range(len(omega) - 1, -1, -1):
+        place = (
+            angles[..., i] + TURN * ((place * omega[i] - angles[..., i]) / TURN).round()
+        ) / omega[i]
+    return place
+
+
+@wrong("positions.read_positions", "the nearest row, then the fastest hand", "nearest-row")
+def _(encodings):
+    table = reference.sinusoidal_encoding(5000, encodings.shape[-1]).to(encodings.dtype)
+    place = (encodings @ table.T).argmax(-1)
+    angle = _hands(encodings)[0][..., 0]
+    return angle + TURN * ((place - angle) / TURN).round()
+
+
+@wrong(
+    "positions.read_positions",
+    "only the features of the slow half of the hands",
+    "hands-left-out",
+)
+def _(encodings):
+    angles, omega = _hands(encodings)
+    half = len(omega) // 2
+    return _read(angles[..., half:], omega[half:])
+
+
+@wrong("positions.read_positions", "atan2(cosine, sine)", "axes-exchanged")
+def _(encodings):
+    _, omega = _hands(encodings)
+    return _read(torch.atan2(encodings[..., 1::2], encodings[..., ::2]), omega)
+
+
+@wrong("positions.read_positions", "the sum of what the hands say", "mean-of-the-hands")
+def _(encodings):
+    angles, omega = _hands(encodings)
+    return (angles / torch.tensor(omega)).sum(-1)
+
+
 # positions.find_the_bug
 
 

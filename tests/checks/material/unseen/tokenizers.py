@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from itertools import pairwise
+from itertools import permutations, product
 
+from tests.checks.material.tokenizers import count_loop
 from tests.checks.material.unseen import wrong
 from transformer_checks import tokenizers as reference
 
@@ -15,7 +16,7 @@ def _train(word_counts, num_merges, choose):
     words = {tuple(word): count for word, count in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = choose(counts)
@@ -64,7 +65,7 @@ def _(word_counts, num_merges):
     words = {(*word, "</w>"): count for word, count in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda pair: (counts[pair], pair))
@@ -78,7 +79,7 @@ def _(word_counts, num_merges):
 )
 def _(word_counts, num_merges):
     words = {tuple(word): count for word, count in word_counts.items()}
-    counts = reference.count_pairs(words)
+    counts = count_loop(words)
     return sorted(counts, key=lambda pair: (counts[pair], pair), reverse=True)[:num_merges]
 
 
@@ -91,7 +92,7 @@ def _(word_counts, num_merges):
     words = {tuple(word): count for word, count in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda pair: (counts[pair], pair))
@@ -106,7 +107,7 @@ def _(word_counts, num_merges):
     words = {tuple(word): count for word, count in word_counts.items()}
     merges = []
     while len(merges) < num_merges:
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda pair: (counts[pair], pair))
@@ -124,7 +125,7 @@ def _(word_counts, num_merges):
     words = {tuple(word): count for word, count in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         best = max(counts, key=lambda pair: (counts[pair], pair))
         merges.append(best)
         words = {reference.merge_pair(word, best): count for word, count in words.items()}
@@ -144,7 +145,7 @@ def _(word_counts, num_merges):
     words = {tuple(word): count for word, count in word_counts.items()}
     merges = []
     for _ in range(num_merges):
-        counts = reference.count_pairs(words)
+        counts = count_loop(words)
         if not counts:
             break
         best = max(counts, key=lambda pair: (counts[pair], pair))
@@ -235,90 +236,6 @@ def _(tokens, min_freq, specials):
     counts = Counter(tokens)
     words = sorted((t for t in counts if counts[t] >= min_freq), key=lambda t: (-counts[t], t))
     return {t: i for i, t in enumerate([*specials, *words])}
-
-
-# tokenizers.encode_tokens
-
-
-@wrong("tokenizers.encode_tokens", "the token unk instead of its id", "unk-not-looked-up")
-def _(tokens, vocab, unk):
-    return [vocab.get(t, unk) for t in tokens]
-
-
-@wrong("tokenizers.encode_tokens", "unknown tokens are left out", "unknown-left-out")
-def _(tokens, vocab, unk):
-    return [vocab[t] for t in tokens if t in vocab]
-
-
-@wrong("tokenizers.encode_tokens", "or: id 0 becomes unknown", "zero-is-unknown")
-def _(tokens, vocab, unk):
-    return [vocab.get(t) or vocab[unk] for t in tokens]
-
-
-@wrong(
-    "tokenizers.encode_tokens",
-    "unknown tokens get new ids: the vocabulary grows",
-    "vocabulary-grows",
-)
-def _(tokens, vocab, unk):
-    out = []
-    for t in tokens:
-        if t not in vocab:
-            vocab[t] = len(vocab)
-        out.append(vocab[t])
-    return out
-
-
-@wrong("tokenizers.encode_tokens", "the id of unk is taken for 1", "unknown-is-a-fixed-number")
-def _(tokens, vocab, unk):
-    return [vocab.get(t, 1) for t in tokens]
-
-
-# tokenizers.count_pairs
-
-
-@wrong("tokenizers.count_pairs", "the word's count is not used", "not-weighted")
-def _(words):
-    counts = Counter()
-    for word in words:
-        counts.update(pairwise(word))
-    return dict(counts)
-
-
-@wrong("tokenizers.count_pairs", "set instead of added", "not-added")
-def _(words):
-    counts = {}
-    for word, n in words.items():
-        for pair in pairwise(word):
-            counts[pair] = n
-    return counts
-
-
-@wrong("tokenizers.count_pairs", "the last pair is missing", "last-pair-lost")
-def _(words):
-    counts = Counter()
-    for word, n in words.items():
-        for i in range(len(word) - 2):
-            counts[word[i], word[i + 1]] += n
-    return counts
-
-
-@wrong("tokenizers.count_pairs", "joined strings as keys", "joined-keys")
-def _(words):
-    counts = Counter()
-    for word, n in words.items():
-        for a, b in pairwise(word):
-            counts[a + b] += n
-    return counts
-
-
-@wrong("tokenizers.count_pairs", "without overlaps", "every-other-pair")
-def _(words):
-    counts = Counter()
-    for word, n in words.items():
-        for i in range(0, len(word) - 1, 2):
-            counts[word[i], word[i + 1]] += n
-    return counts
 
 
 # tokenizers.merge_pair
@@ -531,3 +448,83 @@ def _(encode, decode, text):
             if decode(encode(piece)) != piece:
                 return piece
     return ""
+
+
+# tokenizers.longer_than_needed
+
+
+def _pieces(merges):
+    """The known pieces, in the order in which they are made."""
+    characters = [character for pair in merges for character in "".join(pair)]
+    return [*dict.fromkeys([*characters, *map("".join, merges)])]
+
+
+def _too_many(words, merges):
+    return [word for word in words if len(reference.bpe_encode(word, merges)) >= 3]
+
+
+def _first(words):
+    return min(words, key=lambda word: (len(word), word), default="")
+
+
+def _words(merges):
+    return [a + b for a, b in product(_pieces(merges), repeat=2)]
+
+
+@wrong("tokenizers.longer_than_needed", "two pieces are enough", "two-is-enough")
+def _(merges):
+    return _first(w for w in _words(merges) if len(reference.bpe_encode(w, merges)) >= 2)
+
+
+@wrong("tokenizers.longer_than_needed", "the first one in the alphabet", "alphabetical-only")
+def _(merges):
+    for word in sorted(_words(merges)):
+        if len(reference.bpe_encode(word, merges)) > 2:
+            return word
+    return ""
+
+
+@wrong("tokenizers.longer_than_needed", "the word and its pieces", "", relation="form")
+def _(merges):
+    word = _first(_too_many(_words(merges), merges))
+    return word, reference.bpe_encode(word, merges)
+
+
+@wrong("tokenizers.longer_than_needed", "known is a string: its characters", "nothing-found")
+def _(merges):
+    known = "".join(a + b for a, b in merges)
+    return _first(_too_many([a + b for a in known for b in known], merges))
+
+
+@wrong("tokenizers.longer_than_needed", "the words are the merges", "nothing-found")
+def _(merges):
+    return _first(_too_many([a + b for a, b in merges], merges))
+
+
+@wrong("tokenizers.longer_than_needed", "the word with the most pieces", "most-pieces")
+def _(merges):
+    found = sorted(_too_many(_words(merges), merges), key=lambda word: (len(word), word))
+    return max(found, key=lambda word: len(reference.bpe_encode(word, merges)), default="")
+
+
+@wrong("tokenizers.longer_than_needed", "from the place of the first piece on", "one-order")
+def _(merges):
+    known = _pieces(merges)
+    words = [a + b for a in known for b in known[known.index(a) :]]
+    return _first(_too_many(words, merges))
+
+
+@wrong("tokenizers.longer_than_needed", "the texts of the merges only", "characters-left-out")
+def _(merges):
+    joined = ["".join(pair) for pair in merges]
+    return _first(_too_many([a + b for a, b in product(joined, repeat=2)], merges))
+
+
+@wrong("tokenizers.longer_than_needed", "printed, not returned", "", relation="form")
+def _(merges):
+    print(_first(_too_many(_words(merges), merges)))
+
+
+@wrong("tokenizers.longer_than_needed", "permutations: no piece twice", "never-twice")
+def _(merges):
+    return _first(_too_many([a + b for a, b in permutations(_pieces(merges), 2)], merges))

@@ -1,89 +1,11 @@
 """Wrong answers to the tasks of training, as beginners write them."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from tests.checks.material.unseen import wrong
-
-# training.noam_learning_rate
-
-
-@wrong("training.noam_learning_rate", "max instead of min", "max-not-min")
-def _(step, d_model, warmup):
-    return d_model**-0.5 * max(step**-0.5, step * warmup**-1.5)
-
-
-@wrong("training.noam_learning_rate", "warmup to the -0.5", "warmup-another-power")
-def _(step, d_model, warmup):
-    return d_model**-0.5 * min(step**-0.5, step * warmup**-0.5)
-
-
-@wrong(
-    "training.noam_learning_rate",
-    "the minus of the exponent of D is missing",
-    "d_model-another-power",
-)
-def _(step, d_model, warmup):
-    return d_model**0.5 * min(step**-0.5, step * warmup**-1.5)
-
-
-@wrong("training.noam_learning_rate", "step counts from 0: one is added", "counted-from-0")
-def _(step, d_model, warmup):
-    step = step + 1
-    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
-
-
-@wrong("training.noam_learning_rate", "the factor of D is missing", "d_model-forgotten")
-def _(step, d_model, warmup):
-    return min(step**-0.5, step * warmup**-1.5)
-
-
-@wrong("training.noam_learning_rate", "only the rise", "never-falls")
-def _(step, d_model, warmup):
-    return d_model**-0.5 * step * warmup**-1.5
-
-
-@wrong("training.noam_learning_rate", "only the fall", "no-warm-up")
-def _(step, d_model, warmup):
-    return d_model**-0.5 * step**-0.5
-
-
-@wrong(
-    "training.noam_learning_rate",
-    "integer division in the exponent: -3 // 2 is -2, 1 // 2 is 0",
-    "whole-exponents",
-)
-def _(step, d_model, warmup):
-    return d_model ** (-1 // 2) * min(step ** (-1 // 2), step * warmup ** (-3 // 2))
-
-
-@wrong(
-    "training.noam_learning_rate",
-    "the factor of D stands on the first branch only",
-    "d_model-in-one-branch",
-)
-def _(step, d_model, warmup):
-    return min(d_model**-0.5 * step**-0.5, step * warmup**-1.5)
-
-
-@wrong("training.noam_learning_rate", "the minus of warmup's exponent is missing", "no-warm-up")
-def _(step, d_model, warmup):
-    return d_model**-0.5 * min(step**-0.5, step * warmup**1.5)
-
-
-@wrong("training.noam_learning_rate", "a tensor instead of a float", "tensor-for-a-number")
-def _(step, d_model, warmup):
-    s, w = torch.tensor(float(step)), torch.tensor(float(warmup))
-    return d_model**-0.5 * torch.minimum(s**-0.5, s * w**-1.5)
-
-
-@wrong("training.noam_learning_rate", "D divides without the root", "d_model-another-power")
-def _(step, d_model, warmup):
-    return 1 / d_model * min(1 / math.sqrt(step), step * warmup**-1.5)
-
+from transformer_ref import training as reference
 
 # training.split_target
 
@@ -155,98 +77,6 @@ def _(logits, labels, pad_id, label_smoothing=0.0):
     return ((loss * real).sum(1) / real.sum(1).clamp(min=1)).mean()
 
 
-# training.token_accuracy
-
-
-@wrong("training.token_accuracy", "padding counts", "padding-in-the-loss")
-def _(logits, labels, pad_id):
-    return (logits.argmax(-1) == labels).float().mean().item()
-
-
-@wrong(
-    "training.token_accuracy", "right padding counts above, real labels below", "padding-is-right"
-)
-def _(logits, labels, pad_id):
-    right = (logits.argmax(-1) == labels).sum()
-    return (right / (labels != pad_id).sum()).item()
-
-
-@wrong("training.token_accuracy", "divided by all positions", "padding-is-counted")
-def _(logits, labels, pad_id):
-    right = (logits.argmax(-1) == labels) & (labels != pad_id)
-    return right.float().mean().item()
-
-
-@wrong(
-    "training.token_accuracy",
-    "places where the model says padding are left out",
-    "padding-of-the-answers",
-)
-def _(logits, labels, pad_id):
-    pred = logits.argmax(-1)
-    keep = pred != pad_id
-    return (pred[keep] == labels[keep]).float().mean().item()
-
-
-@wrong("training.token_accuracy", "argmax over the positions")
-def _(logits, labels, pad_id):
-    pred = logits.argmax(1)[:, : labels.shape[1]]
-    real = labels != pad_id
-    n = min(pred.shape[1], labels.shape[1])
-    return ((pred[:, :n] == labels[:, :n]) & real[:, :n]).sum().item() / real.sum().item()
-
-
-# training.train_step
-
-
-@wrong("training.train_step", "zero_grad is missing", "old-gradients")
-def _(model, src, tgt, optimizer, pad_id):
-    logits = model(src, tgt[:, :-1])
-    loss = F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten(), ignore_index=pad_id)
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-
-
-@wrong("training.train_step", "zero_grad between backward and step", "no-step")
-def _(model, src, tgt, optimizer, pad_id):
-    logits = model(src, tgt[:, :-1])
-    loss = F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten(), ignore_index=pad_id)
-    loss.backward()
-    optimizer.zero_grad()
-    optimizer.step()
-    return loss.item()
-
-
-@wrong("training.train_step", "no step", "no-step")
-def _(model, src, tgt, optimizer, pad_id):
-    optimizer.zero_grad()
-    logits = model(src, tgt[:, :-1])
-    loss = F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten(), ignore_index=pad_id)
-    loss.backward()
-    return loss.item()
-
-
-@wrong("training.train_step", "returns the tensor", "tensor-for-a-number")
-def _(model, src, tgt, optimizer, pad_id):
-    optimizer.zero_grad()
-    logits = model(src, tgt[:, :-1])
-    loss = F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten(), ignore_index=pad_id)
-    loss.backward()
-    optimizer.step()
-    return loss
-
-
-@wrong("training.train_step", "the model reads what it has to say", "reads-the-answer")
-def _(model, src, tgt, optimizer, pad_id):
-    optimizer.zero_grad()
-    logits = model(src, tgt[:, 1:])
-    loss = F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten(), ignore_index=pad_id)
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-
-
 # training.find_the_bug
 
 
@@ -285,37 +115,296 @@ def _(model, src, tgt, pad_id):
     return criterion(logits.flatten(0, 1), tgt[:, 1:].flatten()).item()
 
 
-# training.find_the_silent_bug
+# training.accumulated_step, written from its text once the names were done
 
 
-@wrong("training.find_the_silent_bug", "the mean loss, without exp", "no-exponential")
-def _(logits, labels, pad_id):
-    return F.cross_entropy(logits.transpose(1, 2), labels, ignore_index=pad_id).item()
+def _loss(model, src, tgt, pad_id):
+    return reference.sequence_loss(model(src, tgt[:, :-1]), tgt[:, 1:], pad_id)
 
 
-@wrong("training.find_the_silent_bug", "the mean of the exps", "exponential-too-early")
-def _(logits, labels, pad_id):
-    losses = F.cross_entropy(logits.transpose(1, 2), labels, reduction="none")
-    return losses[labels != pad_id].exp().mean().item()
+@wrong("training.accumulated_step", "every micro-batch counts the same", "mean-of-micro-batches")
+def _(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    sources, targets = src.split(size), tgt.split(size)
+    total = 0.0
+    for s, t in zip(sources, targets, strict=True):
+        loss = _loss(model, s, t, pad_id) / len(sources)
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+@wrong("training.accumulated_step", "chunk: `size` pieces, not pieces of `size` rows")
+def _(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    count = (tgt[:, 1:] != pad_id).sum()
+    total = 0.0
+    for s, t in zip(src.chunk(size), tgt.chunk(size), strict=True):
+        loss = _loss(model, s, t, pad_id) * (t[:, 1:] != pad_id).sum() / count
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+@wrong("training.accumulated_step", "range(B // size): the last rows are lost", "last-rows-dropped")
+def _(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    count = (tgt[:, 1:] != pad_id).sum()
+    total = 0.0
+    for i in range(len(src) // size):
+        s, t = src[i * size : (i + 1) * size], tgt[i * size : (i + 1) * size]
+        loss = _loss(model, s, t, pad_id) * (t[:, 1:] != pad_id).sum() / count
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
 
 
 @wrong(
-    "training.find_the_silent_bug",
-    "losses that happen to be 0 are left out",
-    "small-losses-left-out",
+    "training.accumulated_step", "the gradients are divided by the pieces", "mean-of-micro-batches"
 )
-def _(logits, labels, pad_id):
-    losses = F.cross_entropy(logits.transpose(1, 2), labels, ignore_index=pad_id, reduction="none")
-    return losses[losses > 0.1].mean().exp().item()
+def _(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    losses = []
+    for i in range(0, len(src), size):
+        loss = _loss(model, src[i : i + size], tgt[i : i + size], pad_id)
+        loss.backward()
+        losses.append(loss.item())
+    for parameter in model.parameters():
+        parameter.grad /= len(losses)
+    optimizer.step()
+    return sum(losses) / len(losses)
 
 
-@wrong("training.find_the_silent_bug", "sums, without a mean", "exponential-of-the-sum")
-def _(logits, labels, pad_id):
-    losses = F.cross_entropy(logits.transpose(1, 2), labels, ignore_index=pad_id, reduction="none")
-    return losses.sum().exp().item()
+@wrong("training.accumulated_step", "right step, averaged losses", "mean-of-means-returned")
+def _(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    count, losses = (tgt[:, 1:] != pad_id).sum(), []
+    for i in range(0, len(src), size):
+        t = tgt[i : i + size]
+        loss = _loss(model, src[i : i + size], t, pad_id)
+        (loss * (t[:, 1:] != pad_id).sum() / count).backward()
+        losses.append(loss.item())
+    optimizer.step()
+    return sum(losses) / len(losses)
 
 
-@wrong("training.find_the_silent_bug", "divided by the number of rows", "exponential-of-the-sum")
-def _(logits, labels, pad_id):
-    losses = F.cross_entropy(logits.transpose(1, 2), labels, ignore_index=pad_id, reduction="none")
-    return (losses.sum() / labels.shape[0]).exp().item()
+@wrong("training.accumulated_step", "the tokens of the target are counted", "begin-token-counted")
+def _(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    total = 0.0
+    for i in range(0, len(src), size):
+        t = tgt[i : i + size]
+        share = (t != pad_id).sum() / (tgt != pad_id).sum()
+        loss = _loss(model, src[i : i + size], t, pad_id) * share
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+@wrong("training.accumulated_step", "sums, never divided", "sum-not-mean")
+def _(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    total = 0.0
+    for i in range(0, len(src), size):
+        logits = model(src[i : i + size], tgt[i : i + size, :-1])
+        loss = F.cross_entropy(
+            logits.transpose(1, 2), tgt[i : i + size, 1:], ignore_index=pad_id, reduction="sum"
+        )
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+@wrong("training.accumulated_step", "zero_grad only at the end", "old-gradients")
+def _(model, src, tgt, optimizer, pad_id, size):
+    count, total = (tgt[:, 1:] != pad_id).sum(), 0.0
+    for i in range(0, len(src), size):
+        t = tgt[i : i + size]
+        loss = _loss(model, src[i : i + size], t, pad_id) * (t[:, 1:] != pad_id).sum() / count
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    optimizer.zero_grad()
+    return total
+
+
+@wrong("training.accumulated_step", "backward comes after the loop", relation="only-cases")
+def _(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    count, loss = (tgt[:, 1:] != pad_id).sum(), 0.0
+    for i in range(0, len(src), size):
+        t = tgt[i : i + size]
+        loss += _loss(model, src[i : i + size], t, pad_id) * (t[:, 1:] != pad_id).sum() / count
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@wrong("training.accumulated_step", "each row has its mean, then the rows", "rows-weigh")
+def _(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    total = 0.0
+    for i in range(0, len(src), size):
+        s, t = src[i : i + size], tgt[i : i + size]
+        loss = _loss(model, s, t, pad_id) * (len(s) / len(src))
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+# training.largest_gap, written from its text once the names were done
+
+
+def _mean(numbers):
+    return sum(numbers) / len(numbers)
+
+
+@wrong("training.largest_gap", "the costly labels are alone", "one-direction")
+def _(costs, parts):
+    ordered = sorted(costs)[::-1]
+    means = [*ordered[: parts - 1], _mean(ordered[parts - 1 :])]
+    return abs(_mean(means) - _mean(costs))
+
+
+@wrong("training.largest_gap", "the farthest from the mean are alone", "both-ends")
+def _(costs, parts):
+    mean = _mean(costs)
+    ordered = sorted(costs, key=lambda cost: -abs(cost - mean))
+    means = [*ordered[: parts - 1], _mean(ordered[parts - 1 :])]
+    return abs(_mean(means) - mean)
+
+
+@wrong("training.largest_gap", "sorted, and cut into equal pieces", "equal-sizes")
+def _(costs, parts):
+    pieces = torch.tensor(sorted(costs)).tensor_split(parts)
+    means = torch.stack([piece.mean() for piece in pieces])
+    return abs(means.mean().item() - _mean(costs))
+
+
+@wrong("training.largest_gap", "rounded to two digits, as in the example", "rounded")
+def _(costs, parts):
+    best = 0.0
+    for ordered in (sorted(costs), sorted(costs)[::-1]):
+        means = [*ordered[: parts - 1], _mean(ordered[parts - 1 :])]
+        best = max(best, abs(_mean(means) - _mean(costs)))
+    return round(best, 2)
+
+
+@wrong("training.largest_gap", "the farthest micro-batch, not the mean of all", "farthest-cost")
+def _(costs, parts):
+    gaps = []
+    for ordered in (sorted(costs), sorted(costs)[::-1]):
+        means = [*ordered[: parts - 1], _mean(ordered[parts - 1 :])]
+        gaps += [abs(each - _mean(costs)) for each in means]
+    return max(gaps)
+
+
+@wrong("training.largest_gap", "the mean of means itself", "mean-of-means-itself")
+def _(costs, parts):
+    ordered = sorted(costs, reverse=True)
+    return _mean([*ordered[: parts - 1], _mean(ordered[parts - 1 :])])
+
+
+@wrong("training.largest_gap", "only the first label is moved, in the given order", "not-sorted")
+def _(costs, parts):
+    means = [*costs[: parts - 1], _mean(costs[parts - 1 :])]
+    return abs(_mean(means) - _mean(costs))
+
+
+@wrong("training.largest_gap", "slices from the end fail with one part", relation="only-cases")
+def _(costs, parts):
+    ordered = sorted(costs)
+    high = _mean([*ordered[-(parts - 1) :], _mean(ordered[: -(parts - 1)])])
+    low = _mean([*ordered[: parts - 1], _mean(ordered[parts - 1 :])])
+    return max(high - _mean(costs), _mean(costs) - low)
+
+
+@wrong("training.largest_gap", "one label too many alone", "one-too-many-alone")
+def _(costs, parts):
+    gaps = []
+    for ordered in (sorted(costs), sorted(costs)[::-1]):
+        rest = ordered[parts:]
+        means = ordered[:parts] + ([_mean(rest)] if rest else [])
+        gaps.append(abs(_mean(means) - _mean(costs)))
+    return max(gaps)
+
+
+@wrong("training.largest_gap", "one alone at each end, the rest in pieces of one size")
+def _(costs, parts):
+    ordered = sorted(costs)
+    if parts == 1:
+        return 0.0
+    if parts == 2:
+        means = [ordered[-1], _mean(ordered[:-1])]
+    else:
+        means = [ordered[0], ordered[-1]] + (parts - 2) * [_mean(ordered[1:-1])]
+    return abs(_mean(means) - _mean(costs))
+
+
+@wrong("training.largest_gap", "the lone labels share one", "lone-labels-together")
+def _(costs, parts):
+    gaps = [0.0]
+    for ordered in (sorted(costs), sorted(costs)[::-1]):
+        if parts > 1:
+            means = [_mean(ordered[: parts - 1]), _mean(ordered[parts - 1 :])]
+            gaps.append(abs(_mean(means) - _mean(costs)))
+    return max(gaps)
+
+
+@wrong("training.largest_gap", "compared with the rest", "compared-with-the-rest")
+def _(costs, parts):
+    gaps = []
+    for ordered in (sorted(costs), sorted(costs)[::-1]):
+        rest = _mean(ordered[parts - 1 :])
+        gaps.append(abs(_mean([*ordered[: parts - 1], rest]) - rest))
+    return max(gaps)
+
+
+@wrong("training.largest_gap", "both gaps are returned", relation="form")
+def _(costs, parts):
+    gaps = []
+    for ordered in (sorted(costs), sorted(costs)[::-1]):
+        gaps.append(abs(_mean([*ordered[: parts - 1], _mean(ordered[parts - 1 :])]) - _mean(costs)))
+    return gaps
+
+
+@wrong("training.largest_gap", "the gap has a sign", "one-direction")
+def _(costs, parts):
+    gaps = []
+    for ordered in (sorted(costs), sorted(costs)[::-1]):
+        gaps.append(_mean([*ordered[: parts - 1], _mean(ordered[parts - 1 :])]) - _mean(costs))
+    return max(gaps)
+
+
+@wrong("training.largest_gap", "sums of the micro-batches instead of means", "rest-is-summed")
+def _(costs, parts):
+    gaps = []
+    for ordered in (sorted(costs), sorted(costs)[::-1]):
+        sums = [*ordered[: parts - 1], sum(ordered[parts - 1 :])]
+        gaps.append(abs(_mean(sums) - _mean(costs)))
+    return max(gaps)
+
+
+@wrong("training.largest_gap", "a tensor", "tensor-for-a-number")
+def _(costs, parts):
+    gaps = []
+    for ordered in (sorted(costs), sorted(costs)[::-1]):
+        alone, rest = torch.tensor(ordered[: parts - 1]), torch.tensor(ordered[parts - 1 :])
+        means = torch.cat((alone, rest.mean()[None]))
+        gaps.append((means.mean() - torch.tensor(costs).mean()).abs())
+    return max(gaps)
+
+
+@wrong("training.largest_gap", "two micro-batches, whatever parts is", "two-parts-only")
+def _(costs, parts):
+    gaps = []
+    for ordered in (sorted(costs), sorted(costs)[::-1]):
+        means = [ordered[0], _mean(ordered[1:])]
+        gaps.append(abs(_mean(means) - _mean(costs)))
+    return max(gaps)
