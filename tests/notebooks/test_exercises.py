@@ -333,7 +333,6 @@ SECRETS = {
     "blocks.find_the_second_bug": ("memory",),
     "depth.find_the_bug": ("value",),
     "gpt.find_the_bug": ("shift",),
-    "gpt.find_another_bug": ("window",),
     "masking.find_the_bug": ("None", "row", "column"),
     "masking.find_another_bug": ("-inf", "-1e10", "finfo"),
     "positions.find_the_bug": ("10000",),
