@@ -20,24 +20,10 @@ from transformer_checks.judging.verdict import judge
 from transformer_checks.running.asking import run_case
 from transformer_checks.task import Outcome
 from transformer_ref import gpt as package
+from transformer_ref import gpt2
 
 MODEL = "gpt.GPT"
-ANOTHER = "gpt.find_another_bug"
 CONTEXT = "gpt.context_used"
-
-
-# --- the answers -----------------------------------------------------------------------------
-
-
-def test_the_package_generates_as_the_reference_does():
-    torch.manual_seed(5)
-    config = package.GPTConfig(13, d_model=16, num_heads=2, num_layers=2, d_ff=32, max_len=12)
-    model = package.GPT(config).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.mul_(4.0)  # surer of itself, so that no two tokens tie
-    ids = torch.tensor([[3, 5, 7], [1, 2, 4]])
-    assert torch.equal(reference.generate(model, ids, 6), package.generate(model, ids, 6))
 
 
 # --- the cases -------------------------------------------------------------------------------
@@ -49,13 +35,6 @@ def test_an_untrained_gpt_of_any_kind_passes_with_many_seeds():
         for answer in (material.OfThePackage, material.ByHand):
             outcomes = [run_case(exam.task, answer, case) for case in exam.cases]
             assert not [f for n in range(len(outcomes)) if (f := find_fault(exam, n, outcomes))]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_text_gets_longer_than_the_window(seed):
-    for case in make_exam(ANOTHER, seed).cases:
-        given = case.arguments
-        assert given["ids"].shape[1] + given["max_new_tokens"] - 1 > given["max_len"]
 
 
 def test_the_small_model_is_causal_and_reads_all():
@@ -94,6 +73,34 @@ def test_the_formula_that_the_exercise_gives_for_windows():
             description = {"layers": [window] * layers, "newest": 0, "noisy": False}
             arguments = {"model": description, "ids": np.zeros((1, 40))}
             assert cases.known_context(arguments) == layers * (width - 1) + 1
+
+
+# --- against the package and the library that the file is from ---------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_loaded_file_gives_what_the_package_makes_of_it(seed):
+    for case in make_exam("gpt.load_gpt2", seed).cases:
+        model = cases.GPT_MODEL.make("model", case, {}).value
+        file = cases.GPT2_FILE.make("weights", case, {"model": model}).value
+        unused = reference.load_gpt2(model, file)
+        theirs = {f"transformer.{name}": file[name] for name in file.keys() - set(unused)}
+        renamed = gpt2.renamed({**theirs, "lm_head.weight": file["wte.weight"]})
+        for name, loaded in model.state_dict().items():
+            assert torch.equal(loaded, renamed[name].to(loaded.dtype)), name
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_largest_batch_is_what_the_package_counts(seed):
+    for case in make_exam("gpt.largest_batch", seed).cases[:15]:
+        sizes = {name: n for name, n in case.arguments.items() if name != "memory"}
+        with torch.device("meta"):
+            model = package.GPT(package.GPTConfig(**sizes))
+        weights = sum(each.numel() for each in model.parameters())
+        text = 2 * sizes["num_layers"] * sizes["max_len"] * sizes["d_model"]
+        texts = reference.largest_batch(**case.arguments)
+        assert not texts or 2 * (weights + texts * text) <= case.arguments["memory"]
+        assert 2 * (weights + (texts + 1) * text) > case.arguments["memory"]
 
 
 # --- what may and may not be called ----------------------------------------------------------

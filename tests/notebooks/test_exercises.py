@@ -332,7 +332,6 @@ SECRETS = {
     "blocks.find_the_bug": ("axes",),
     "depth.find_the_bug": ("value",),
     "gpt.find_the_bug": ("shift",),
-    "gpt.find_another_bug": ("window",),
     "masking.find_the_bug": ("None", "row", "column"),
     "positions.find_the_bug": ("10000",),
     "sequences.find_the_bug": ("flip",),

@@ -417,74 +417,6 @@ class m_gpt_remembers(NanoGPT):  # noqa: N801
 
 
 # =============================================================================================
-# generate
-# =============================================================================================
-
-
-def generate_cat(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens):
-        logits = model(ids)
-        next_id = torch.argmax(logits[:, -1, :], dim=-1, keepdim=True)
-        ids = torch.cat([ids, next_id], dim=-1)
-    return ids
-
-
-@torch.no_grad()
-def generate_no_grad(model, ids, max_new_tokens):
-    model.eval()
-    while max_new_tokens > 0:
-        ids = torch.hstack((ids, model(ids)[:, -1].max(-1).indices[:, None]))
-        max_new_tokens -= 1
-    return ids
-
-
-def generate_filled(model, ids, max_new_tokens):
-    batch, length = ids.shape
-    out = torch.zeros(batch, length + max_new_tokens, dtype=torch.int64)
-    out[:, :length] = ids
-    for place in range(length, length + max_new_tokens):
-        out[:, place] = model(out[:, :place])[:, place - 1].argmax(1)
-    return out
-
-
-def generate_recursive(model, ids, max_new_tokens):
-    if max_new_tokens == 0:
-        return ids
-    probabilities = model(ids).softmax(-1)
-    best = probabilities[:, -1].topk(1).indices
-    return generate_recursive(model, torch.cat((ids, best), 1), max_new_tokens - 1)
-
-
-def generate_rows(model, ids, max_new_tokens):
-    rows = []
-    for row in ids.tolist():
-        for _ in range(max_new_tokens):
-            scores = model(torch.tensor([row]))[0, -1].tolist()
-            row = [*row, scores.index(max(scores))]
-        rows.append(row)
-    print(rows)
-    return torch.tensor(rows)
-
-
-def generate_padded(model, ids, max_new_tokens):
-    length = ids.shape[1]
-    padded = F.pad(ids, (0, max_new_tokens))
-    for place in range(max_new_tokens):
-        logits = model(padded)
-        padded = padded.clone()
-        padded[:, length + place] = logits[:, length + place - 1].argsort(-1)[:, -1]
-    return padded
-
-
-def generate_list(model, ids, max_new_tokens):
-    pieces = [ids]
-    with torch.inference_mode():
-        for _ in range(max_new_tokens):
-            pieces.append(model(torch.cat(pieces, 1)).argmax(-1)[:, -1:])
-    return torch.cat(pieces, 1)
-
-
-# =============================================================================================
 # find_the_bug: lm_loss
 # =============================================================================================
 
@@ -532,59 +464,171 @@ def loss_one_hot(model, ids):
 
 
 # =============================================================================================
-# find_another_bug: generate_long
+# load_gpt2
+# =============================================================================================
+
+RENAMED = {
+    "wte.": "embedding.embedding.",
+    "wpe.": "positions.",
+    "ln_f.": "norm.",
+    "ln_1.": "norm1.",
+    "ln_2.": "norm2.",
+    "attn.c_proj.": "self_attention.out_proj.",
+    "mlp.c_fc.": "feed_forward.linear1.",
+    "mlp.c_proj.": "feed_forward.linear2.",
+}
+
+
+def load_state(model, weights):
+    state = {"output_proj.weight": weights["wte.weight"]}
+    unused = []
+    for name in sorted(weights):
+        tensor = weights[name]
+        new = "layers" + name[1:] if name.startswith("h.") else name
+        if "attn.c_attn" in name:
+            for number, letter in enumerate("qkv"):
+                part = tensor.chunk(3, dim=-1)[number]
+                new_name = new.replace("attn.c_attn", f"self_attention.{letter}_proj")
+                state[new_name] = part.T if part.ndim == 2 else part
+            continue
+        for old, own in RENAMED.items():
+            new = new.replace(old, own)
+        if new in model.state_dict():
+            state[new] = tensor.T if ".c_" in name and tensor.ndim == 2 else tensor
+        else:
+            unused.append(name)
+    print(model.load_state_dict(state))
+    return unused
+
+
+def load_by_module(model, weights):
+    weights, size = dict(weights), weights["ln_f.weight"].numel()
+    with torch.no_grad():
+        model.embedding.embedding.weight.copy_(weights.pop("wte.weight"))
+        model.positions.weight[:] = weights.pop("wpe.weight")
+        pairs = [(model.norm, "ln_f")]
+        for n, layer in enumerate(model.layers):
+            pairs += [(layer.norm1, f"h.{n}.ln_1"), (layer.norm2, f"h.{n}.ln_2")]
+            pairs.append((layer.self_attention.out_proj, f"h.{n}.attn.c_proj"))
+            pairs.append((layer.feed_forward.linear1, f"h.{n}.mlp.c_fc"))
+            pairs.append((layer.feed_forward.linear2, f"h.{n}.mlp.c_proj"))
+            matrix = weights.pop(f"h.{n}.attn.c_attn.weight")
+            bias = weights.pop(f"h.{n}.attn.c_attn.bias")
+            for place, letter in enumerate("qkv"):
+                columns = slice(place * size, (place + 1) * size)
+                projection = getattr(layer.self_attention, f"{letter}_proj")
+                projection.weight.copy_(matrix[:, columns].mT)
+                projection.bias.copy_(bias[columns])
+        for module, name in pairs:
+            matrix = weights.pop(f"{name}.weight")
+            module.weight.copy_(matrix.t() if "c_" in name else matrix)
+            module.bias.copy_(weights.pop(f"{name}.bias"))
+    return sorted(weights)
+
+
+def load_from_the_model(model, weights):
+    """Ask for each parameter where its numbers are."""
+    back = {own: old for old, own in RENAMED.items()}
+    left = set(weights)
+    for name, parameter in model.named_parameters():
+        theirs = "h" + name[6:] if name.startswith("layers.") else name
+        letter = next((each for each in "qkv" if f".{each}_proj." in name), None)
+        if letter:
+            theirs = theirs.replace(f"self_attention.{letter}_proj", "attn.c_attn")
+        for own in sorted(back, key=len, reverse=True):
+            theirs = theirs.replace(own, back[own])
+        left.discard(theirs)
+        numbers = weights[theirs].numpy()
+        if letter:
+            numbers = np.split(numbers, 3, axis=-1)["qkv".index(letter)]
+        if ".c_" in theirs:
+            numbers = numbers.T
+        parameter.data.copy_(torch.tensor(numbers))
+    return sorted(left)
+
+
+def load_not_strict(model, weights):
+    warnings.warn("loading", UserWarning, stacklevel=1)
+    state = {}
+    for name, tensor in weights.items():
+        turned = tensor.permute(*reversed(range(tensor.ndim))) if ".c_" in name else tensor
+        keys = [name.replace("h.", "layers.", 1) if name[:2] == "h." else name]
+        for old, own in RENAMED.items():
+            keys = [key.replace(old, own) for key in keys]
+        if "c_attn" in name:
+            keys = [keys[0].replace("attn.c_attn", f"self_attention.{x}_proj") for x in "qkv"]
+        parts = turned.clone().chunk(len(keys)) if turned.ndim else [turned]
+        state |= dict(zip(keys, parts, strict=True))
+    unexpected = model.load_state_dict(state, strict=False).unexpected_keys
+    return sorted(key.replace("layers.", "h.", 1) for key in unexpected)
+
+
+def m_load_one_digit(model, weights):
+    """The layers from 10 on keep their first numbers."""
+    kept = {name: each.clone() for name, each in model.state_dict().items()}
+    unused = load_by_module(model, weights)
+    late = {
+        name: each for name, each in kept.items() if name.startswith(("layers.10", "layers.11"))
+    }
+    model.load_state_dict(late, strict=False)
+    return unused
+
+
+# =============================================================================================
+# largest_batch
 # =============================================================================================
 
 
-def long_negative(model, ids, max_new_tokens, max_len):
-    for _ in range(max_new_tokens):
-        logits = model(ids[:, -max_len:])
-        ids = torch.cat([ids, logits[:, -1:].argmax(-1)], 1)
-    return ids
+def batch_on_meta(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    def numbers(*modules):
+        return sum(each.numel() for module in modules for each in module.parameters())
+
+    with torch.device("meta"):
+        norm, square = nn.LayerNorm(d_model), nn.Linear(d_model, d_model)
+        network = nn.Sequential(nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model))
+        tables = nn.Embedding(vocab_size, d_model), nn.Embedding(max_len, d_model)
+    layer = 4 * numbers(square) + numbers(network) + 2 * numbers(norm)
+    free = memory // 2 - numbers(*tables, norm) - num_layers * layer
+    return max(free // (num_layers * max_len * 2 * d_model), 0)
 
 
-def long_start(model, ids, max_new_tokens, max_len):
-    for _ in range(max_new_tokens):
-        start = max(0, ids.size(1) - max_len)
-        best = model(ids[:, start:])[:, -1].argmax(-1)
-        ids = torch.column_stack([ids, best])
-    return ids
+def batch_counted_up(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    linear = [(d_model, d_model)] * 4 + [(d_model, d_ff), (d_ff, d_model)]
+    layer = sum(a * b + b for a, b in linear) + 2 * (d_model + d_model)
+    free = memory - 2 * (vocab_size * d_model + max_len * d_model + num_layers * layer)
+    free -= 2 * 2 * d_model
+    texts = 0
+    while free >= 4 * d_model * max_len * num_layers:
+        free -= 4 * d_model * max_len * num_layers
+        texts += 1
+    return texts
 
 
-def long_conditional(model, ids, max_new_tokens, max_len):
-    out = ids.clone()
-    for _ in range(max_new_tokens):
-        shown = out if out.shape[1] <= max_len else out[:, -max_len:]
-        out = torch.cat((out, model(shown)[:, -1].topk(1).indices), dim=-1)
-    return out
+def batch_floor(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    head = d_model // num_heads
+    cache = sum(2 * head * max_len * 2 for _ in range(num_layers) for _ in range(num_heads))
+    layer = 4 * d_model * d_model + 2 * d_model * d_ff + 9 * d_model + d_ff
+    weights = 2 * (d_model * (vocab_size + max_len + 2) + num_layers * layer)
+    print(weights, cache)
+    return 0 if memory < weights + cache else math.floor((memory - weights) / cache)
 
 
-def long_window_kept(model, ids, max_new_tokens, max_len):
-    window, found = ids[:, -max_len:], [ids]
-    with torch.no_grad():
-        for _ in range(max_new_tokens):
-            best = model(window)[:, -1].argmax(-1, keepdim=True)
-            found.append(best)
-            window = torch.cat([window, best], 1)[:, -max_len:]
-    return torch.cat(found, 1)
+def batch_divmod(
+    vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory, bytes_per_number=2
+):
+    total = (vocab_size + max_len) * d_model + 2 * d_model
+    for _ in range(num_layers):
+        total += 4 * d_model * (d_model + 1)
+        total += d_model * d_ff + d_ff + d_ff * d_model + d_model
+        total += 2 * d_model + 2 * d_model
+    texts, _ = divmod(memory - bytes_per_number * total, 4 * num_layers * max_len * d_model)
+    return texts if texts > 0 else 0
 
 
-def long_rows(model, ids, max_new_tokens, max_len):
-    rows = ids.tolist()
-    for row in rows:
-        for _ in range(max_new_tokens):
-            row.append(int(model(torch.tensor([row[-max_len:]]))[0, -1].argmax()))
-    print(rows)
-    return torch.tensor(rows)
-
-
-def long_filled(model, ids, max_new_tokens, max_len):
-    length = ids.size(1)
-    out = torch.full((len(ids), length + max_new_tokens), -1)
-    out[:, :length] = ids
-    for end in range(length, length + max_new_tokens):
-        out[:, end] = model(out[:, max(end - max_len, 0) : end])[:, -1].argmax(-1)
-    return out
+def m_batch_of_32_bits(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    """Sizes are counted in 32 bits, which real models do not fit into."""
+    short = (memory + 2**31) % 2**32 - 2**31
+    return batch_divmod(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, short)
 
 
 # =============================================================================================
@@ -741,15 +785,6 @@ CORRECT = {
         ByHand,
         ParallelMultiQuery,
     ],
-    "gpt.generate": [
-        generate_cat,
-        generate_no_grad,
-        generate_filled,
-        generate_recursive,
-        generate_rows,
-        generate_padded,
-        generate_list,
-    ],
     "gpt.find_the_bug": [
         loss_flat,
         loss_inside,
@@ -759,14 +794,8 @@ CORRECT = {
         loss_logsumexp,
         loss_one_hot,
     ],
-    "gpt.find_another_bug": [
-        long_negative,
-        long_start,
-        long_conditional,
-        long_window_kept,
-        long_rows,
-        long_filled,
-    ],
+    "gpt.load_gpt2": [load_state, load_by_module, load_from_the_model, load_not_strict],
+    "gpt.largest_batch": [batch_on_meta, batch_counted_up, batch_floor, batch_divmod],
     "gpt.context_used": [
         used_one_by_one,
         used_all_in_one_batch,
@@ -794,6 +823,8 @@ MUTANTS = {
         m_gpt_positions_by_vocabulary,
         m_gpt_positions_by_features,
     ],
+    "gpt.load_gpt2": [m_load_one_digit],
+    "gpt.largest_batch": [m_batch_of_32_bits],
     "gpt.context_used": [
         m_used_but_the_last_token,
         m_used_but_the_first_token,

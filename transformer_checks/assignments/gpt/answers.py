@@ -85,23 +85,6 @@ class GPT(nn.Module):
         return self.output(self.norm(x))
 
 
-def generate(model, ids: Tensor, max_new_tokens: int) -> Tensor:
-    """Go on with every row, with the likeliest token each time.
-
-    Args:
-        model: from ids (B, T), int64, to logits (B, T, V).
-        ids: (B, T), int64, the prompts.
-        max_new_tokens: how many tokens are appended.
-
-    Returns:
-        (B, T + max_new_tokens), int64: the prompts and the new tokens.
-    """
-    for _ in range(max_new_tokens):
-        best = model(ids)[:, -1].argmax(dim=-1, keepdim=True)
-        ids = torch.cat([ids, best], dim=1)
-    return ids
-
-
 def lm_loss(model, ids: Tensor) -> Tensor:
     """Return the mean loss of the next token, as above and without the bug.
 
@@ -118,23 +101,72 @@ def lm_loss(model, ids: Tensor) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
-def generate_long(model, ids: Tensor, max_new_tokens: int, max_len: int) -> Tensor:
-    """Go on with every row, as above and without the bug.
+def load_gpt2(model, weights: dict[str, Tensor]) -> list[str]:
+    """Copy the weights of a GPT-2 file into a model of the package.
 
     Args:
-        model: from ids (B, T), int64, to logits (B, T, V); T at most max_len.
-        ids: (B, T), int64, the prompts.
-        max_new_tokens: how many tokens are appended.
-        max_len: how many tokens the model can read.
+        model: a GPT of the package, with a tied output.
+        weights: the file, tensors by name.
 
     Returns:
-        (B, T + max_new_tokens), int64: the prompts and the new tokens.
+        The names in the file that were not used, sorted.
     """
-    for _ in range(max_new_tokens):
-        window = ids[:, -max_len:]  # the newest tokens; all, if there are no more
-        best = model(window)[:, -1].argmax(dim=-1, keepdim=True)
-        ids = torch.cat([ids, best], dim=1)
-    return ids
+    parts = {"wte": "embedding.embedding", "wpe": "positions", "ln_f": "norm"}
+    for n in range(len(model.layers)):
+        parts[f"h.{n}.ln_1"] = f"layers.{n}.norm1"
+        parts[f"h.{n}.attn.c_attn"] = f"layers.{n}.self_attention"
+        parts[f"h.{n}.attn.c_proj"] = f"layers.{n}.self_attention.out_proj"
+        parts[f"h.{n}.ln_2"] = f"layers.{n}.norm2"
+        parts[f"h.{n}.mlp.c_fc"] = f"layers.{n}.feed_forward.linear1"
+        parts[f"h.{n}.mlp.c_proj"] = f"layers.{n}.feed_forward.linear2"
+    own = dict(model.named_parameters())
+    unused = []
+    with torch.no_grad():
+        for name, weight in weights.items():
+            theirs, _, kind = name.rpartition(".")
+            if theirs not in parts:
+                unused.append(name)
+                continue
+            if ".c_" in name:
+                weight = weight.t()  # (in, out) to (out, in); a bias stays as it is
+            if theirs.endswith("c_attn"):
+                for letter, third in zip("qkv", weight.chunk(3), strict=True):
+                    own[f"{parts[theirs]}.{letter}_proj.{kind}"].copy_(third)
+            else:
+                own[f"{parts[theirs]}.{kind}"].copy_(weight)
+    return sorted(unused)
+
+
+def largest_batch(
+    vocab_size: int,
+    d_model: int,
+    num_heads: int,
+    d_ff: int,
+    num_layers: int,
+    max_len: int,
+    memory: int,
+) -> int:
+    """Count the texts whose keys and values fit into memory beside the weights.
+
+    Args:
+        vocab_size: V.
+        d_model: D.
+        num_heads: H.
+        d_ff: hidden features of the feed-forward networks.
+        num_layers: N.
+        max_len: tokens of each text.
+        memory: in bytes; each number takes 2.
+
+    Returns:
+        The largest number of texts; 0 if not even one fits.
+    """
+    attention = 4 * (d_model**2 + d_model)
+    network = 2 * d_model * d_ff + d_ff + d_model
+    norms = 2 * 2 * d_model
+    weights = (vocab_size + max_len) * d_model  # the output is tied
+    weights += num_layers * (attention + network + norms) + 2 * d_model
+    kept = 2 * num_layers * max_len * d_model  # a key and a value, all heads together
+    return max(0, (memory - 2 * weights) // (2 * kept))
 
 
 def context_used(model, ids: Tensor) -> int:

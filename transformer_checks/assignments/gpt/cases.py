@@ -17,14 +17,14 @@ from transformer_checks.assignments.shared_cases import (
     described,
     different_sizes,
     normal,
+    plain_case,
 )
 from transformer_checks.running.asking import describe
 from transformer_checks.task import SAID, Arrays, Case, Made, Maker
+from transformer_ref.gpt import GPT, GPTConfig
 
 # More calls of a model than these, for 12 new tokens at most, are an endless loop.
 MOST_CALLS = 200
-# Two logits that are closer than this are not tried: rounding might choose.
-GAP = 0.02
 # A vocabulary with ids for which `is` is not ==.
 LARGE = 300
 
@@ -141,89 +141,8 @@ def tiny_model(
     return made_arguments.model(said, weights, training=False)
 
 
-def _is_clear(description: dict[str, Any], ids: np.ndarray, new: int, max_len: int) -> bool:
-    """Tell whether the likeliest token is likeliest by a margin, and not always the same.
-
-    Also whether the oldest tokens alone would lead elsewhere, where not all of them fit.
-    """
-    weights = description["weights"]
-    model = TinyModel(weights)
-    for name, parameter in model.named_parameters():
-        parameter.data = torch.from_numpy(weights[name])
-    found = torch.from_numpy(ids)
-    with torch.no_grad():
-        for _ in range(new):
-            two = model(found[:, -max_len:])[:, -1].topk(2)
-            if (two.values[:, 0] - two.values[:, 1]).min() < GAP:
-                return False
-            found = torch.cat((found, two.indices[:, :1]), dim=1)
-        length = found.shape[1] - 1
-        if length > max_len:
-            stuck = model(found[:, :max_len])[:, -1].argmax(dim=-1)
-            if torch.equal(stuck, found[:, -1]):
-                return False
-    behind = found[:, ids.shape[1] :]
-    return new < 3 or bool((behind[:, 1:] != behind[:, :-1]).any(dim=1).all())
-
-
-def generate_case(
-    rng: np.random.Generator,
-    batch: int,
-    length: int,
-    new: int,
-    dtype: str = "float32",
-    max_len: int | None = None,
-    vocab_size: int = 0,
-) -> Case:
-    """Make a case of generate, or of generate_long where there is a `max_len`."""
-    vocab_size = vocab_size or int(rng.integers(11, 20))
-    longest = max_len or length + new + 4
-    while True:
-        model = tiny_model(rng, vocab_size, longest, dtype)
-        ids = rng.integers(0, vocab_size, size=(batch, length))
-        if _is_clear(model, ids, new, longest):
-            break
-    arguments: dict[str, Any] = {"model": model, "ids": ids, "max_new_tokens": new}
-    if max_len is not None:
-        arguments["max_len"] = max_len
-    return Case(_named(arguments, dtype), arguments)
-
-
 def _named(arguments: dict[str, Any], dtype: str = "float32") -> str:
     return ", ".join([*described(arguments), *[dtype] * (dtype != "float32")])
-
-
-def generate_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of generate: batches, one row, one token, many new ones."""
-    cases = [
-        generate_case(rng, 1, 3, 2),
-        *(generate_case(rng, 2, 4, 3), generate_case(rng, 3, 5, 6), generate_case(rng, 4, 3, 7)),
-        *(generate_case(rng, 1, 1, 5), generate_case(rng, 3, 1, 4), generate_case(rng, 1, 6, 8)),
-        *(generate_case(rng, 2, 5, 1), generate_case(rng, 1, 4, 1), generate_case(rng, 5, 2, 3)),
-        *(generate_case(rng, 2, 7, 4, "float64"), generate_case(rng, 1, 3, 12)),
-        *(generate_case(rng, 3, 3, 3), generate_case(rng, 2, 9, 2)),
-    ]
-    asked_again(cases, cases[2])
-    cases.append(generate_case(rng, 2, 66, 2, vocab_size=LARGE))
-    return cases
-
-
-def find_another_bug_cases(rng: np.random.Generator) -> list[Case]:
-    """Cases of generate_long: the text gets longer than the model can read, in each of them."""
-
-    def case(batch: int, length: int, new: int, max_len: int, dtype: str = "float32") -> Case:
-        return generate_case(rng, batch, length, new, dtype, max_len)
-
-    cases = [
-        *(case(1, 3, 4, 4), case(2, 4, 6, 5), case(3, 2, 8, 4), case(1, 5, 7, 5)),
-        *(case(2, 6, 3, 6), case(2, 3, 12, 5), case(4, 3, 5, 3), case(1, 1, 9, 4)),
-        *(case(3, 7, 4, 5), case(1, 9, 5, 6), case(2, 8, 3, 4, "float64")),  # a long prompt
-        *(case(2, 3, 7, 8), case(1, 3, 8, 9)),  # nearly all of it fits
-        case(2, 4, 5, 6, "float64"),
-    ]
-    asked_again(cases, cases[2])
-    cases.append(generate_case(rng, 2, 66, 2, max_len=5, vocab_size=LARGE))
-    return cases
 
 
 def loss_case(
@@ -600,4 +519,171 @@ def context_used_cases(rng: np.random.Generator) -> list[Case]:
             loud=True,
         ),
     ]
+    return cases
+
+
+# --- load_gpt2 -------------------------------------------------------------------------------
+
+
+def _make_gpt(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = GPT(GPTConfig(**case.arguments[name]["sizes"], dropout=0.0))
+    dtype = getattr(torch, case.dtype)
+    before = dict(model.to(dtype).named_parameters())
+
+    def left() -> dict[str, Tensor]:
+        after = dict(model.named_parameters())
+        flags = {
+            "tied": model.output_proj.weight is model.embedding.embedding.weight,
+            "kept": all(after.get(part) is each for part, each in before.items()),
+            "same dtype": all(each.dtype == dtype for each in before.values()),
+        }
+        return {**before, **{flag: torch.tensor(float(on)) for flag, on in flags.items()}}
+
+    return Made(model, left=left)
+
+
+def _make_file(name: str, case: Case, earlier: Mapping[str, Any]) -> Made:
+    arrays = {part: each for part, each in case.arguments[name].items() if part != SAID}
+    tensors = {part: torch.from_numpy(each.copy()) for part, each in arrays.items()}
+    file, model = dict(tensors), earlier["model"]
+
+    def left() -> dict[str, Tensor]:
+        places = {each.untyped_storage().data_ptr() for each in tensors.values()}
+        own = {each.untyped_storage().data_ptr() for each in model.parameters()}
+        flags = {"apart": places.isdisjoint(own), "same names": file.keys() == tensors.keys()}
+        return {**tensors, **{flag: torch.tensor(float(on)) for flag, on in flags.items()}}
+
+    return Made(file, left=left)
+
+
+GPT_MODEL, GPT2_FILE = Maker(_make_gpt), Maker(_make_file)
+
+
+def load_case(
+    rng: np.random.Generator,
+    num_layers: int,
+    d_model: int,
+    d_ff: int,
+    *dtypes: str,
+    vocab_size: int = 11,
+    max_len: int = 7,
+    others: bool = False,
+) -> Case:
+    """Make a case of load_gpt2.
+
+    Args:
+        rng: the source.
+        num_layers: N.
+        d_model: D.
+        d_ff: hidden features.
+        dtypes: of the model and of the file, float32 if they are left out.
+        vocab_size: V.
+        max_len: rows of the positions.
+        others: whether the file has tensors of unknown names.
+
+    Returns:
+        the case; the tensors of the file are in a random order.
+    """
+    own, theirs = dtypes or ("float32", "float32")
+    shapes: dict[str, tuple[int, ...]] = {"wte.weight": (vocab_size, d_model)}
+    shapes["wpe.weight"] = (max_len, d_model)
+    parts: dict[str, tuple[int, ...]] = {"ln_f": (d_model,)}
+    for n in range(num_layers):
+        shapes[f"h.{n}.attn.bias"] = (1, 1, max_len, max_len)
+        parts |= {f"h.{n}.ln_1": (d_model,), f"h.{n}.ln_2": (d_model,)}
+        parts[f"h.{n}.attn.c_attn"] = (d_model, 3 * d_model)
+        parts[f"h.{n}.attn.c_proj"] = (d_model, d_model)
+        parts |= {f"h.{n}.mlp.c_fc": (d_model, d_ff), f"h.{n}.mlp.c_proj": (d_ff, d_model)}
+    for part, shape in parts.items():
+        shapes |= {f"{part}.weight": shape, f"{part}.bias": shape[-1:]}
+    if others:
+        shapes |= {"h.0.attn.masked_bias": (), "steps": (1,), "h.1.mlp.scale": (d_model,)}
+    names = [str(name) for name in rng.permutation(list(shapes))]
+    file: dict[str, Any] = {name: normal(rng, shapes[name], theirs) for name in names}
+    for n in range(num_layers):
+        file[f"h.{n}.attn.bias"] = np.tril(np.ones((1, 1, max_len, max_len), theirs))
+    sizes = {"vocab_size": vocab_size, "d_model": d_model, "d_ff": d_ff, "max_len": max_len}
+    said = ", ".join(f"{name}={size}" for name, size in sizes.items())
+    sizes |= {"num_heads": 1, "num_layers": num_layers}
+    arguments = {
+        "model": {SAID: f"a GPT, num_layers={num_layers}, {said}, {own}", "sizes": sizes},
+        "weights": {SAID: f"a file of {len(file)} tensors, {theirs}", **file},
+    }
+    return Case(", ".join(described(arguments)), arguments, precision=own)
+
+
+def load_gpt2_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of load_gpt2: square matrices, other dtypes, tensors of no use, many layers."""
+    half, double = ("float32", "float16"), ("float64", "float32")
+    cases = [
+        load_case(rng, 1, 6, 10),
+        load_case(rng, 2, 4, 9, max_len=11, others=True),
+        load_case(rng, 3, 6, 6, vocab_size=5),  # all but c_attn are square
+        load_case(rng, 2, 5, 8, *half),
+        load_case(rng, 2, 3, 7, *double, others=True),
+        load_case(rng, 2, 9, 27, vocab_size=9, max_len=9),
+        load_case(rng, 1, 1, 1, vocab_size=3, max_len=1),
+        load_case(rng, 12, 2, 3),
+    ]
+    asked_again(cases, cases[1])
+    return cases
+
+
+# --- largest_batch ---------------------------------------------------------------------------
+
+
+def batch_size_case(
+    texts: int, spare: int, sizes: tuple[int, int, int, int, int, int], more: int = 0
+) -> Case:
+    """Make a case of largest_batch.
+
+    Args:
+        texts: how many fit.
+        spare: bytes that are left, or missing for one text more where below 0.
+        sizes: V, D, H, d_ff, N and the tokens of a text.
+        more: bytes added to the memory, to take away the weights' room where below 0.
+
+    Returns:
+        the case.
+    """
+    vocab_size, d_model, _, d_ff, num_layers, max_len = sizes
+    layer = 4 * d_model * (d_model + 1) + 2 * d_model * d_ff + d_ff + d_model + 4 * d_model
+    weights = (vocab_size + max_len) * d_model + num_layers * layer + 2 * d_model
+    kept = 2 * num_layers * max_len * d_model
+    memory = 2 * weights + 2 * kept * (texts + (spare < 0)) + spare + more
+    names = ("vocab_size", "d_model", "num_heads", "d_ff", "num_layers", "max_len")
+    return plain_case(**dict(zip(names, sizes, strict=True)), memory=max(1, memory))
+
+
+def largest_batch_cases(rng: np.random.Generator) -> list[Case]:
+    """Cases of largest_batch: just enough, one byte too few, no room, and real models."""
+
+    def sizes(longest: int = 6, layers: int = 4) -> tuple[int, int, int, int, int, int]:
+        heads = int(rng.integers(2, 5))
+        d_model = heads * int(rng.integers(2, 5))
+        d_ff = int(rng.integers(5, 30)) + 4 * d_model
+        other = int(rng.integers(1, layers + 1)), int(rng.integers(1, longest + 1))
+        return int(rng.integers(30, 200)), d_model, heads, d_ff, *other
+
+    def texts() -> int:
+        return int(rng.integers(3, 40))
+
+    cases = [
+        *(batch_size_case(texts(), 0, sizes()) for _ in range(3)),
+        *(batch_size_case(texts(), -1, sizes()) for _ in range(3)),
+        *(batch_size_case(texts(), 0, sizes(1, 1)) for _ in range(2)),  # a text takes few bytes
+        *(batch_size_case(texts(), -1, sizes(1, 1)) for _ in range(2)),
+        batch_size_case(texts(), 1, sizes(2, 3)),
+        batch_size_case(texts(), -77, (60, 8, 2, 37, 3, 2)),  # more than half a text is left
+        batch_size_case(1, 0, sizes()),
+        batch_size_case(0, -1, sizes()),
+        batch_size_case(0, 0, sizes(), more=-1),  # the weights do not fit
+        batch_size_case(0, 0, sizes(), more=-3000),
+        batch_size_case(texts(), -1, (50_257, 768, 12, 3072, 12, 1024)),
+        batch_size_case(texts(), 0, (50_257, 1600, 25, 6400, 48, 1024)),
+        batch_size_case(0, 0, (50_257, 12_288, 96, 49_152, 96, 2048), more=-(10**11)),
+    ]
+    asked_again(cases, cases[2])
     return cases

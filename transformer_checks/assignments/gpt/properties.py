@@ -169,11 +169,22 @@ def _few(row: np.ndarray) -> str:
     return f"[{shown}, ...]" if len(row) > 6 else f"[{shown}]"
 
 
-def begins_with_the_prompt(case: Case, values: Values) -> str | None:
-    """Say so if the prompt is not what the result begins with, or a token is none."""
-    given, found = case.arguments["ids"], values["ids"]
-    if not np.array_equal(found[:, : given.shape[1]], given):
-        return "the rows of the result should begin with the prompts; here they do not"
+def is_loaded_in_place(case: Case, values: Values) -> str | None:
+    """Say so if the model has other parameters than before, or shares them with the file."""
+    if not values["model.kept"] or not values["model.same dtype"]:
+        return (
+            "a parameter of the model was replaced, or has another dtype now: copy the numbers "
+            "into the parameter that is there, so that an optimizer that holds it keeps it"
+        )
+    if not values["model.tied"]:
+        return "`model.output_proj.weight` is not the embedding's weight any more"
+    if not values["weights.apart"]:
+        return (
+            "a parameter of the model shares its memory with a tensor of the file, so training "
+            "would change the file: copy the numbers"
+        )
+    if not values["weights.same names"]:
+        return "`weights` holds other names after the call"
     return None
 
 

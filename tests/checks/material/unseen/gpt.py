@@ -105,110 +105,6 @@ def _(ids, block_size, starts):
     return x, y
 
 
-# gpt.generate
-
-
-@wrong("gpt.generate", "samples from the softmax instead of taking the likeliest", "sampled")
-def _(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens):
-        probs = F.softmax(model(ids)[:, -1].float(), dim=-1)
-        ids = torch.cat([ids, torch.multinomial(probs, 1)], dim=1)
-    return ids
-
-
-@wrong("gpt.generate", "returns only the new tokens", "prompt-left-out")
-def _(model, ids, max_new_tokens):
-    start = ids.shape[1]
-    for _ in range(max_new_tokens):
-        nxt = model(ids)[:, -1].argmax(-1, keepdim=True)
-        ids = torch.cat([ids, nxt], dim=1)
-    return ids[:, start:]
-
-
-@wrong("gpt.generate", "return inside the loop: one new token", "returns-in-the-loop")
-def _(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens):
-        nxt = model(ids)[:, -1].argmax(-1, keepdim=True)
-        ids = torch.cat([ids, nxt], dim=1)
-        return ids
-
-
-@wrong("gpt.generate", "max instead of argmax: the logit is appended", "max-not-argmax")
-def _(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens):
-        nxt = model(ids)[:, -1].max(dim=-1, keepdim=True).values
-        ids = torch.cat([ids, nxt.long()], dim=1)
-    return ids
-
-
-@wrong("gpt.generate", "the model is asked once, before the loop", "prompt-again")
-def _(model, ids, max_new_tokens):
-    logits = model(ids)
-    for _ in range(max_new_tokens):
-        nxt = logits[:, -1].argmax(-1, keepdim=True)
-        ids = torch.cat([ids, nxt], dim=1)
-    return ids
-
-
-@wrong("gpt.generate", "only the newest token is shown to the model", "last-token-only")
-def _(model, ids, max_new_tokens):
-    out = ids
-    cur = ids
-    for _ in range(max_new_tokens):
-        cur = model(cur)[:, -1:].argmax(-1)
-        out = torch.cat([out, cur], dim=1)
-    return out
-
-
-@wrong("gpt.generate", "argmax over the whole batch: one token for all rows", "one-token-for-all")
-def _(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens):
-        logits = model(ids)[:, -1]
-        nxt = logits.argmax() % logits.shape[-1]
-        ids = torch.cat([ids, nxt.expand(ids.shape[0], 1)], dim=1)
-    return ids
-
-
-@wrong("gpt.generate", "max_new_tokens is taken for the total length", "counts-the-prompt")
-def _(model, ids, max_new_tokens):
-    while ids.shape[1] < max_new_tokens:
-        nxt = model(ids)[:, -1].argmax(-1, keepdim=True)
-        ids = torch.cat([ids, nxt], dim=1)
-    return ids
-
-
-@wrong("gpt.generate", "the new token is put in front", "put-in-front")
-def _(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens):
-        nxt = model(ids)[:, -1].argmax(-1, keepdim=True)
-        ids = torch.cat([nxt, ids], dim=1)
-    return ids
-
-
-@wrong("gpt.generate", "reads the logits of the first place", "first-place")
-def _(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens):
-        nxt = model(ids)[:, 0].argmax(-1, keepdim=True)
-        ids = torch.cat([ids, nxt], dim=1)
-    return ids
-
-
-@wrong("gpt.generate", "only the first row goes on: the batch is lost", "first-row-only")
-def _(model, ids, max_new_tokens):
-    out = ids[0].tolist()
-    for _ in range(max_new_tokens):
-        out.append(int(model(torch.tensor([out]))[0, -1].argmax()))
-    return torch.tensor([out])
-
-
-@wrong("gpt.generate", "one step too many", "one-too-many")
-def _(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens + 1):
-        nxt = model(ids)[:, -1].argmax(-1, keepdim=True)
-        ids = torch.cat([ids, nxt], dim=1)
-    return ids
-
-
 # gpt.GPT
 
 
@@ -339,50 +235,200 @@ def _(model, ids):
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum")
 
 
-# gpt.find_another_bug
+# gpt.load_gpt2
 
 
-@wrong("gpt.find_another_bug", "the text itself is cut: the prompt is lost", "text-cut-off")
-def _(model, ids, max_new_tokens, max_len):
-    for _ in range(max_new_tokens):
-        ids = ids[:, -max_len:]
-        best = model(ids)[:, -1].argmax(dim=-1, keepdim=True)
-        ids = torch.cat([ids, best], dim=1)
-    return ids
+def _targets(layers):
+    """Where each part of the file goes, as the table of the task says."""
+    found = {"wte": "embedding.embedding", "wpe": "positions", "ln_f": "norm"}
+    for n in range(layers):
+        own = f"layers.{n}"
+        found[f"h.{n}.ln_1"], found[f"h.{n}.ln_2"] = f"{own}.norm1", f"{own}.norm2"
+        found[f"h.{n}.attn.c_attn"] = f"{own}.self_attention"
+        found[f"h.{n}.attn.c_proj"] = f"{own}.self_attention.out_proj"
+        found[f"h.{n}.mlp.c_fc"] = f"{own}.feed_forward.linear1"
+        found[f"h.{n}.mlp.c_proj"] = f"{own}.feed_forward.linear2"
+    return found
 
 
-@wrong("gpt.find_another_bug", "the window is one short", "window-too-small")
-def _(model, ids, max_new_tokens, max_len):
-    for _ in range(max_new_tokens):
-        window = ids[:, -max_len + 1 :]
-        best = model(window)[:, -1].argmax(dim=-1, keepdim=True)
-        ids = torch.cat([ids, best], dim=1)
-    return ids
+def _state(model, weights, turn, thirds):
+    """Sort the file into a state dict and a list of what is left."""
+    targets, state, unused = _targets(len(model.layers)), {}, []
+    for name in sorted(weights):
+        part, kind = name.rsplit(".", 1) if "." in name else (name, "")
+        if part not in targets:
+            unused.append(name)
+        elif part.endswith("c_attn"):
+            for letter, third in zip("qkv", thirds(weights[name]), strict=True):
+                state[f"{targets[part]}.{letter}_proj.{kind}"] = third
+        else:
+            state[f"{targets[part]}.{kind}"] = turn(name, weights[name])
+    return state, unused
 
 
-@wrong("gpt.find_another_bug", "the window is cut once, before the loop", "prompt-again")
-def _(model, ids, max_new_tokens, max_len):
-    window = ids[:, -max_len:]
-    for _ in range(max_new_tokens):
-        best = model(window)[:, -1].argmax(dim=-1, keepdim=True)
-        ids = torch.cat([ids, best], dim=1)
-    return ids
+def _turned(name, weight):
+    return weight.t() if ".c_" in name else weight
 
 
-@wrong("gpt.find_another_bug", "stops when max_len is reached", "stops-when-full")
-def _(model, ids, max_new_tokens, max_len):
-    for _ in range(max_new_tokens):
-        if ids.shape[1] >= max_len:
-            break
-        best = model(ids)[:, -1].argmax(dim=-1, keepdim=True)
-        ids = torch.cat([ids, best], dim=1)
-    return ids
+def _thirds(weight):
+    return weight.t().chunk(3)
 
 
-@wrong("gpt.find_another_bug", "slides over rows instead of columns", "no-window")
-def _(model, ids, max_new_tokens, max_len):
-    for _ in range(max_new_tokens):
-        window = ids[-max_len:]
-        best = model(window)[:, -1].argmax(dim=-1, keepdim=True)
-        ids = torch.cat([ids, best], dim=1)
-    return ids
+@wrong("gpt.load_gpt2", "load_state_dict(weights, strict=False): nothing fits", "not-in-the-model")
+def _(model, weights):
+    model.load_state_dict(weights, strict=False)
+    return []
+
+
+@wrong("gpt.load_gpt2", "the state dict is made and strict, without the output", "output-asked-for")
+def _(model, weights):
+    state, unused = _state(model, weights, _turned, _thirds)
+    model.load_state_dict(state)
+    return unused
+
+
+@wrong(
+    "gpt.load_gpt2", "transposed where the shape does not fit otherwise", "square-not-transposed"
+)
+def _(model, weights):
+    own = model.state_dict()
+    targets = _targets(len(model.layers))
+
+    def fit(name, weight):
+        part, kind = name.rsplit(".", 1)
+        same = own[f"{targets[part]}.{kind}"].shape == weight.shape
+        return weight if same else weight.t()
+
+    state, unused = _state(model, weights, fit, lambda weight: weight.chunk(3, dim=-1))
+    model.load_state_dict(state, strict=False)
+    return unused
+
+
+@wrong("gpt.load_gpt2", "c_attn is viewed as (3, D, D)", "thirds-scrambled")
+def _(model, weights):
+    def thirds(weight):
+        return weight.reshape(3, -1, len(weight)).mT if weight.ndim > 1 else weight.view(3, -1)
+
+    state, unused = _state(model, weights, _turned, thirds)
+    model.load_state_dict(state, strict=False)
+    return unused
+
+
+@wrong("gpt.load_gpt2", "p = tensor in a loop: only a name is bound", "not-in-the-model")
+def _(model, weights):
+    state, unused = _state(model, weights, _turned, _thirds)
+    for name, parameter in model.named_parameters():
+        if name in state:
+            parameter = state[name]  # noqa: F841
+    return unused
+
+
+@wrong("gpt.load_gpt2", "new parameters with setattr", "parameters-replaced")
+def _(model, weights):
+    state, unused = _state(model, weights, _turned, _thirds)
+    for name, tensor in state.items():
+        place, kind = name.rsplit(".", 1)
+        setattr(model.get_submodule(place), kind, nn.Parameter(tensor.float().clone()))
+    return unused
+
+
+@wrong("gpt.load_gpt2", "load_state_dict(assign=True)", "parameters-replaced")
+def _(model, weights):
+    state, unused = _state(model, weights, _turned, _thirds)
+    model.load_state_dict(state, strict=False, assign=True)
+    return unused
+
+
+@wrong("gpt.load_gpt2", "only the matrices are loaded", "biases-left-out")
+def _(model, weights):
+    state, unused = _state(model, weights, _turned, _thirds)
+    only = {name: tensor for name, tensor in state.items() if name.endswith("weight")}
+    model.load_state_dict(only, strict=False)
+    return unused
+
+
+@wrong("gpt.load_gpt2", "the output gets a copy of the embedding", "untied")
+def _(model, weights):
+    state, unused = _state(model, weights, _turned, _thirds)
+    model.load_state_dict(state, strict=False)
+    model.output_proj.weight = nn.Parameter(weights["wte.weight"].to(model.norm.weight).clone())
+    return unused
+
+
+@wrong("gpt.load_gpt2", "returns the names of the model that got nothing", "nothing-reported")
+def _(model, weights):
+    state, _ = _state(model, weights, _turned, _thirds)
+    missing = model.load_state_dict(state, strict=False).missing_keys
+    return sorted(name for name in missing if name != "output_proj.weight")
+
+
+# gpt.largest_batch
+
+
+def _parameters(vocab_size, d_model, d_ff, num_layers, max_len):
+    layer = 4 * (d_model * d_model + d_model) + 2 * d_model * d_ff + d_ff + d_model + 4 * d_model
+    return vocab_size * d_model + max_len * d_model + num_layers * layer + 2 * d_model
+
+
+@wrong("gpt.largest_batch", "bytes and numbers mixed: weights are not doubled", "bytes-of-a-number")
+def _(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    free = memory - _parameters(vocab_size, d_model, d_ff, num_layers, max_len)
+    return max(0, free // (2 * 2 * num_layers * max_len * d_model))
+
+
+@wrong("gpt.largest_batch", "a key of D numbers for each head", "heads-counted")
+def _(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    free = memory - 2 * _parameters(vocab_size, d_model, d_ff, num_layers, max_len)
+    return max(0, free // (4 * num_heads * num_layers * max_len * d_model))
+
+
+@wrong("gpt.largest_batch", "true division: a float", relation="form")
+def _(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    free = memory - 2 * _parameters(vocab_size, d_model, d_ff, num_layers, max_len)
+    return max(0, free / (4 * num_layers * max_len * d_model))
+
+
+@wrong("gpt.largest_batch", "int() cuts towards zero, and stays below it", "below-zero")
+def _(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    free = memory - 2 * _parameters(vocab_size, d_model, d_ff, num_layers, max_len)
+    return int(free / (4 * num_layers * max_len * d_model))
+
+
+@wrong("gpt.largest_batch", "the output has its own matrix", "output-counted-twice")
+def _(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    numbers = _parameters(vocab_size, d_model, d_ff, num_layers, max_len) + vocab_size * d_model
+    return max(0, (memory - 2 * numbers) // (4 * num_layers * max_len * d_model))
+
+
+@wrong("gpt.largest_batch", "keys and values of all texts in one layer", "one-layer-kept")
+def _(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    free = memory - 2 * _parameters(vocab_size, d_model, d_ff, num_layers, max_len)
+    return max(0, free // (4 * max_len * d_model))
+
+
+@wrong("gpt.largest_batch", "counts up, and stops at <: an exact fit is lost", "exact-fit-refused")
+def _(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    used = 2 * _parameters(vocab_size, d_model, d_ff, num_layers, max_len)
+    text, texts = 4 * num_layers * max_len * d_model, 0
+    while used + (texts + 1) * text < memory:
+        texts += 1
+    return texts
+
+
+@wrong("gpt.largest_batch", "norms without a bias", "small-parts-left-out")
+def _(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    numbers = _parameters(vocab_size, d_model, d_ff, num_layers, max_len)
+    numbers -= (2 * num_layers + 1) * d_model
+    return max(0, (memory - 2 * numbers) // (4 * num_layers * max_len * d_model))
+
+
+@wrong("gpt.largest_batch", "no table of tokens", relation="other-question")
+def _(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    numbers = _parameters(vocab_size, d_model, d_ff, num_layers, max_len) - vocab_size * d_model
+    return max(0, (memory - 2 * numbers) // (4 * num_layers * max_len * d_model))
+
+
+@wrong("gpt.largest_batch", "the text keeps a vector of D, not a key and a value", "keys-only")
+def _(vocab_size, d_model, num_heads, d_ff, num_layers, max_len, memory):
+    free = memory - 2 * _parameters(vocab_size, d_model, d_ff, num_layers, max_len)
+    return max(0, free // (2 * num_layers * max_len * d_model))

@@ -55,57 +55,6 @@ def _(ids, block_size, starts):
     return torch.stack([ids[s : s + block_size + 1] for s in starts])
 
 
-# gpt.generate
-
-
-@wrong("gpt.generate", "one step too few", "one-too-few")
-def _(model, ids, max_new_tokens):
-    for _ in range(1, max_new_tokens):
-        ids = torch.cat([ids, model(ids)[:, -1].argmax(-1, keepdim=True)], dim=1)
-    return ids
-
-
-@wrong("gpt.generate", "argmin", "least-likely")
-def _(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens):
-        ids = torch.cat([ids, model(ids)[:, -1].argmin(-1, keepdim=True)], dim=1)
-    return ids
-
-
-@wrong("gpt.generate", "the argmax over the places", "wrong-axis")
-def _(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens):
-        best = model(ids).argmax(dim=1)[:, -1:]
-        ids = torch.cat([ids, best], dim=1)
-    return ids
-
-
-@wrong("gpt.generate", "put below instead of behind", "axis-lost")
-def _(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens):
-        best = model(ids)[:, -1].argmax(-1)
-        ids = torch.cat([ids, best], dim=0)
-    return ids
-
-
-@wrong("gpt.generate", "keepdim is missing", "axis-lost")
-def _(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens):
-        best = model(ids)[:, -1].argmax(-1)
-        ids = torch.cat([ids, best], dim=1)
-    return ids
-
-
-@wrong(
-    "gpt.generate", "the text is replaced by the model's guesses at every place", "prompt-replaced"
-)
-def _(model, ids, max_new_tokens):
-    for _ in range(max_new_tokens):
-        guesses = model(ids).argmax(-1)
-        ids = torch.cat([ids[:, :1], guesses], dim=1)
-    return ids
-
-
 # decoding.greedy_decode
 
 
