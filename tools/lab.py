@@ -1,5 +1,7 @@
 """Copy the exercises into my-work/ and open JupyterLab there: `python -m tools.lab`.
 
+With them go instructions for coding assistants, from tools/students/.
+
 A file that is in my-work/ already is never overwritten, whatever has become of the exercise.
 An exercise that has changed since it was copied is named, and `--update` makes the new one in a
 file of its own beside the old one, with the answers in it.
@@ -214,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options, rest = parser.parse_known_args(arguments)
     work = ROOT / WORK
-    copied = copy_new(ROOT / "exercises", work)
+    copied = copy_new(ROOT / "exercises", work) + copy_new(ROOT / "tools" / "students", work)
     print(f"{len(copied)} new files in {WORK}/; what was there already is as you left it.")
     report_changes(ROOT / "exercises", work, options.update)
     if options.copy_only:

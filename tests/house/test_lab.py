@@ -56,6 +56,8 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / ".ipynb_checkpoints").mkdir(parents=True)
     nbformat.write(exercise(), folder / "attention.ipynb")
     (folder / "figure.svg").write_text("a figure")
+    (tmp_path / "tools" / "students").mkdir(parents=True)
+    (tmp_path / "tools" / "students" / "AGENTS.md").write_text("be a tutor")
     (folder / ".ipynb_checkpoints" / "attention-checkpoint.ipynb").write_text("old")
     monkeypatch.setattr(lab, "ROOT", tmp_path)
     return tmp_path
@@ -68,6 +70,7 @@ def test_the_first_run_copies_everything(course: Path) -> None:
     copied = notebooks.read(work / "attention.ipynb")
     assert copied.cells == exercise().cells
     assert (work / "figure.svg").read_text() == "a figure"
+    assert (work.parent / "AGENTS.md").read_text() == "be a tutor"
 
 
 def test_a_students_file_is_never_overwritten(course: Path) -> None:
