@@ -26,7 +26,7 @@ unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONHOME PYTHONPATH PYTHONSAFEPA
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve pdf test test-all test-class lab format notebooks notebooks-elsewhere exercises drawings lint \
-        lock train bench multi30k one-core sequences broken-runs depth gpt capstone grade grader-report mutation linkcheck clean
+        lock train bench multi30k one-core sequences broken-runs depth gpt capstone five-minutes grade grader-report mutation linkcheck clean
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -114,6 +114,9 @@ gpt: $(READY) ## train the models of the chapter on GPT for half an hour
 
 capstone: $(READY) ## train the baselines and ablations of the capstone for an hour (ARGS=--jobs=2)
 	@$(RUN) -m transformer_ref.experiments.capstone.ablations $(ARGS)
+
+five-minutes: $(READY) ## train a small speller for five minutes on one core, the number to beat
+	@$(RUN) -m transformer_ref.experiments.capstone.five_minutes
 
 grade: $(READY) ## grade a class in sandboxes, on all cores (ASSIGNMENT=attention ARGS=--help)
 	@$(RUN) -m transformer_checks.classroom $(ASSIGNMENT) $(ARGS)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from transformer_ref.experiments import attention, blocks, depth, gpt, results, sequences, training
-from transformer_ref.experiments.capstone import ablations
+from transformer_ref.experiments.capstone import ablations, five_minutes
 from transformer_ref.experiments.results import load_results
 
 Pretended = dict[str, Callable[..., Any]]
@@ -28,6 +28,7 @@ TRAINING: Pretended = {
 RUNS: dict[str, tuple[ModuleType, Pretended]] = {
     "one_core": (attention, {"milliseconds": lambda: {"LSTM": [1.0]}}),
     "sequences": (sequences, {"run": lambda plan: {"right": [[0.5]], "seconds": 1}}),
+    "five_minutes": (five_minutes, {"run": lambda: {"seconds": 1, "dev": SCORES, "test": SCORES}}),
     "training": (training, TRAINING),
     "checkpoints": (training, TRAINING),
     "depth": (

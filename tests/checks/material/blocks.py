@@ -1013,7 +1013,7 @@ CORRECT = {
 
 WRONG = {
     "blocks.count_multiplications": [
-        (_count(pairs=lambda s, t: s * s + t * t), "pairs-missing"),
+        ("pairs-missing", _count(pairs=lambda s, t: s * s + t * t)),
     ],
 }
 

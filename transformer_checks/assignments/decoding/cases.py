@@ -722,7 +722,7 @@ def _bytes_case(rng: np.random.Generator, tokens: int, **options: Any) -> Case:
         tokens: of the answer.
         options: `source` (0); `group`, how many query heads share keys and values; `window`;
             `fits`, how many caches the memory has room for, and `spare`, the share of one that is
-            left (0.6).
+            left (0.6); `short`, how many bytes are missing (0).
 
     Returns:
         the case.
@@ -739,7 +739,9 @@ def _bytes_case(rng: np.random.Generator, tokens: int, **options: Any) -> Case:
         kept = min(tokens, options["window"])
     total = 16 * layers * heads * size * config["bytes"] * (kept + source)
     free = int((options.get("fits", int(rng.integers(2, 9))) + options.get("spare", 0.6)) * total)
-    return plain_case(config=config, tokens=tokens, source=source, free=free)
+    return plain_case(
+        config=config, tokens=tokens, source=source, free=free - options.get("short", 0)
+    )
 
 
 def cache_bytes_cases(rng: np.random.Generator) -> list[Case]:
@@ -756,6 +758,7 @@ def cache_bytes_cases(rng: np.random.Generator) -> list[Case]:
         _bytes_case(rng, 1, group=6),
         _bytes_case(rng, many + 1, window=many + 1, group=3),
         _bytes_case(rng, few + 3, source=17, fits=4, spare=0.0),  # to the last byte
+        _bytes_case(rng, few + 4, fits=4, spare=0.0, short=1),  # a byte is missing
         _bytes_case(rng, many, group=2, fits=0, spare=0.7),  # not even one
         _bytes_case(rng, 131_072, group=8, fits=1, spare=0.9),
         _bytes_case(rng, few, source=few, fits=0, spare=0.0),  # no memory at all
