@@ -1,8 +1,7 @@
-"""Wrong answers that were written from the exercises' text alone, before a look at the lists.
+"""Wrong answers that people wrote from the exercises' text alone, before a look at the lists.
 
-They tell what share of the mistakes that people make has a name. Those of `held_out` were measured
-once, when the names were done: 68% had one, and that share is the honest one. Some of the others
-have got a name since.
+Only those are kept that behave, in some case, like no listed change: of the others, the tests of
+the misconceptions say the same.
 """
 
 from collections.abc import Callable
@@ -17,14 +16,14 @@ class Unseen:
     Attributes:
         task: such as "gpt.lm_batch".
         what: what is wrong with it, in a line.
-        key: of the misconception that says so, "" where none does.
+        key: of the misconception that says so, "" where none does, None where any may.
         answer: the function or class.
         relation: key of what is said of its results where it has no name, "" where nothing is.
     """
 
     task: str
     what: str
-    key: str
+    key: str | None
     answer: Callable[..., Any]
     relation: str = ""
 
@@ -32,7 +31,9 @@ class Unseen:
 def into(bank: list[Unseen]) -> Callable[..., Callable[[Any], Any]]:
     """Return a decorator with which wrong answers are put into a bank."""
 
-    def wrong(task: str, what: str, key: str = "", *, relation: str = "") -> Callable[[Any], Any]:
+    def wrong(
+        task: str, what: str, key: str | None = "", *, relation: str = ""
+    ) -> Callable[[Any], Any]:
         """Put the function or class below into the bank."""
 
         def keep(answer: Any) -> Any:

@@ -7,10 +7,9 @@ import torch
 from tests.checks.material.unseen import wrong
 
 EOS, SOS = 0, 1
+
+
 max_len = 10
-
-
-# decoding.greedy_decode
 
 
 @wrong("decoding.greedy_decode", "max instead of argmax", "max-not-argmax")
@@ -22,9 +21,6 @@ def _(next_logits, bos_id, eos_id, max_len):
         if nxt == eos_id:
             break
     return ids
-
-
-# decoding.beam_search
 
 
 @wrong("decoding.beam_search", "finished hypotheses are forgotten")
@@ -46,9 +42,6 @@ def _(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
     return live[0][1]
 
 
-# decoding.cached_attention
-
-
 def _attend(query, keys, values):
     weights = (query @ keys.transpose(-2, -1) / math.sqrt(query.shape[-1])).softmax(-1)
     return weights @ values
@@ -63,15 +56,6 @@ def _(query, key, value, cache):
         keys = torch.cat([cache[0], key], dim=2)
         value = value.expand(-1, -1, keys.shape[2], -1)
     return _attend(query, keys, value), (keys, value)
-
-
-# decoding.find_the_bug
-
-
-# decoding.find_another_bug
-
-
-# decoding.sample
 
 
 @wrong("decoding.sample", "multinomial draws with its own random numbers", relation="unsteady")
@@ -114,4 +98,70 @@ def _(logits, temperature, top_k, top_p, uniform):
     return probs, torch.searchsorted(probs.cumsum(1), uniform[:, None])
 
 
-# decoding.cache_bytes
+@wrong("decoding.greedy_decode", "argmax() without int: tensors stand in the list", None)
+def greedy_decode_6(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        token = next_logits(ids).argmax()
+        ids.append(token)
+        if token == eos_id:
+            break
+    return ids
+
+
+@wrong("decoding.greedy_decode", "int(next_logits(ids).max()): the logit and not its place", None)
+def greedy_decode_9(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    while len(ids) < max_len:
+        token = int(next_logits(ids).max())
+        ids.append(token)
+        if token == eos_id:
+            break
+    return ids
+
+
+def grow(next_log_probs, live):
+    """Extend every hypothesis by every token, the best first."""
+    grown = [
+        (total + step, [*ids, token])
+        for total, ids in live
+        for token, step in enumerate(next_log_probs(ids).tolist())
+    ]
+    return sorted(grown, key=lambda pair: pair[0], reverse=True)
+
+
+def score(pair, length_penalty):
+    """Return what is compared in the end."""
+    return pair[0] / (len(pair[1]) - 1) ** length_penalty
+
+
+@wrong("decoding.beam_search", "return the pair: the sum comes along", None)
+def beam_search_5(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    live, ended = [(0.0, [bos_id])], []
+    while live and len(live[0][1]) < max_len:
+        grown = grow(next_log_probs, live)[:beam_size]
+        ended += [pair for pair in grown if pair[1][-1] == eos_id]
+        live = [pair for pair in grown if pair[1][-1] != eos_id]
+    return max(ended + live, key=lambda pair: score(pair, length_penalty))
+
+
+@wrong("decoding.cached_attention", "return output: the new cache is not returned", None)
+def cached_attention_6(query, key, value, cache):
+    if cache is not None:
+        key = torch.cat([cache[0], key], dim=2)
+        value = torch.cat([cache[1], value], dim=2)
+    weights = (query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])).softmax(dim=-1)
+    return weights @ value
+
+
+@wrong(
+    "decoding.cached_attention",
+    "keys, values = cache without a test: None cannot be unpacked",
+    None,
+)
+def cached_attention_7(query, key, value, cache):
+    keys, values = cache
+    keys = torch.cat([keys, key], dim=2)
+    values = torch.cat([values, value], dim=2)
+    weights = (query @ keys.transpose(-2, -1) / math.sqrt(query.shape[-1])).softmax(dim=-1)
+    return weights @ values, (keys, values)

@@ -5,8 +5,6 @@ import torch
 from tests.checks.material.unseen import wrong
 from transformer_ref import masks as reference
 
-# masking.masked_softmax
-
 
 @wrong(
     "masking.masked_softmax",
@@ -19,27 +17,9 @@ def _(scores, mask):
     return e / (e.sum(dim=-1, keepdim=True) + 1e-3)
 
 
-# masking.padding_mask
-
-
-# masking.causal_mask
-
-
-# masking.target_mask
-
-
 @wrong("masking.target_mask", "and instead of &", "whole-tensor-as-condition")
 def _(ids, pad_id):
     return reference.padding_mask(ids, pad_id) and reference.causal_mask(ids.shape[1], ids.device)
-
-
-# masking.find_the_bug
-
-
-# masking.how_far_ahead
-
-
-# masking.packed_inputs
 
 
 @wrong("masking.packed_inputs", "only a token and the one before it", relation="diagonal")
@@ -49,4 +29,43 @@ def _(documents):
     return mask[:, None], same.tril(-1).sum(dim=-1) * (documents != 0)
 
 
-# masking.shortest_failure
+@wrong(
+    "masking.masked_softmax", "minus infinity times the mask: NaN everywhere", relation="constant"
+)
+def _(scores, mask):
+    scores = scores + (~mask) * float("-inf")
+    return scores.softmax(-1).nan_to_num(0.0)
+
+
+@wrong(
+    "masking.masked_softmax",
+    "the hidden keys are taken out, and the rest is shared over all rows",
+    relation="factor-of-row",
+)
+def _(scores, mask):
+    out = torch.zeros_like(scores)
+    mask = mask.expand_as(scores)
+    out[mask] = scores[mask].softmax(-1)
+    return out
+
+
+@wrong("masking.causal_mask", "unsqueeze(-1) twice: the shape is (T, T, 1, 1)", None)
+def causal_mask_10(length, device=None):
+    places = torch.arange(length, device=device)
+    mask = places[None, :] <= places[:, None]
+    return mask.unsqueeze(-1).unsqueeze(-1)
+
+
+@wrong("masking.target_mask", "length = ids.shape[0]: the batch is taken for the length", None)
+def target_mask_7(ids, pad_id):
+    length = ids.shape[0]
+    past = torch.ones(length, length, device=ids.device).tril().bool()
+    return (ids != pad_id)[:, None, None, :] & past
+
+
+@wrong("masking.target_mask", "ids[0]: every row gets the padding of the first one", None)
+def target_mask_8(ids, pad_id):
+    batch, length = ids.shape
+    past = torch.ones(length, length, device=ids.device).tril().bool()
+    mask = (ids[0] != pad_id)[None, :] & past
+    return mask.expand(batch, 1, length, length)

@@ -8,17 +8,6 @@ from torch import nn
 from tests.checks.material.unseen import wrong
 from transformer_ref import positions as reference
 
-# positions.frequencies
-
-
-# positions.sinusoidal_encoding
-
-
-# positions.shift_matrix
-
-
-# positions.PositionalEncoding
-
 
 class _Table(nn.Module):
     def __init__(self, d_model, max_len, dropout):
@@ -37,8 +26,6 @@ class _(_Table):
         self.look(x)
         return self.dropout(x + self.pe[: x.shape[0]].unsqueeze(1).to(x.dtype))
 
-
-# positions.read_positions
 
 TURN = 2 * math.pi
 
@@ -88,9 +75,6 @@ def _(encodings):
     return _read(angles[..., half:], omega[half:])
 
 
-# positions.find_the_bug
-
-
 @wrong(
     "positions.find_the_bug", "the brackets moved to the denominator's product", "product-not-power"
 )
@@ -122,4 +106,39 @@ def _(positions, d_model):
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(start_dim=-2)
 
 
-# positions.consistent_distances
+def angles_of(num_positions, d_model):
+    """Return what each hand has turned by at each position."""
+    return torch.outer(torch.arange(num_positions), reference.frequencies(d_model)).float()
+
+
+@wrong(
+    "positions.sinusoidal_encoding", "table[0::2] = sin: rows and not columns; torch raises", None
+)
+def sinusoidal_encoding_7(num_positions, d_model):
+    angles = angles_of(num_positions, d_model)
+    table = torch.zeros(num_positions, d_model)
+    table[0::2] = angles.sin()
+    table[1::2] = angles.cos()
+    return table
+
+
+class Parts(nn.Module):
+    """The parts as they should be; the classes below go wrong in one place."""
+
+    def __init__(self, d_model, max_len, dropout):
+        super().__init__()
+        self.max_len = max_len
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("table", reference.sinusoidal_encoding(max_len, d_model))
+
+    def check(self, length):
+        """Refuse what is too long."""
+        if length > self.max_len:
+            raise ValueError(f"x has {length} tokens, and {self.max_len} is the limit")
+
+
+@wrong("positions.PositionalEncoding", "x.shape[0]: the batch is taken for the length", None)
+class PositionalEncoding1(Parts):
+    def forward(self, x):
+        self.check(x.shape[0])
+        return self.dropout(x + self.table[: x.shape[0]].unsqueeze(1).to(x.dtype))

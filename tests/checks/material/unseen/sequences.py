@@ -4,11 +4,6 @@ import torch
 
 from tests.checks.material.unseen import wrong
 
-# sequences.recurrent_step
-
-
-# sequences.unroll
-
 
 @wrong("sequences.unroll", "the loop of the chapter, which walks along the batch")
 def _(x, hidden, weight_x, weight_h, bias):
@@ -41,9 +36,6 @@ def _(x, hidden, weight_x, weight_h, bias):
     return torch.stack(out, 1)
 
 
-# sequences.additive_attention
-
-
 @wrong("sequences.additive_attention", "no axis for the states", "query-of-another-sequence")
 def _(query, states, weight_query, weight_states, vector, mask):
     scores = torch.tanh(query @ weight_query.T + states @ weight_states.T) @ vector
@@ -51,10 +43,10 @@ def _(query, states, weight_query, weight_states, vector, mask):
     return torch.sum(weights.unsqueeze(-1) * states, dim=1), weights
 
 
-# sequences.layer_cost
-
-
-# sequences.memory_span
-
-
-# sequences.find_the_bug
+@wrong("sequences.unroll", "tanh on x only: the state grows without a bound", None)
+def unroll_10(x, hidden, weight_x, weight_h, bias):
+    states = []
+    for t in range(x.shape[1]):
+        hidden = torch.tanh(x[:, t] @ weight_x.T + bias) + hidden @ weight_h.T
+        states.append(hidden)
+    return torch.stack(states, dim=1)

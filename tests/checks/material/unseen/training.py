@@ -1,14 +1,10 @@
 """Wrong answers to the tasks of training, as beginners write them."""
 
+import torch
 import torch.nn.functional as F
 
 from tests.checks.material.unseen import wrong
 from transformer_ref import training as reference
-
-# training.split_target
-
-
-# training.sequence_loss
 
 
 @wrong("training.sequence_loss", "the mean of the means of the rows", "mean-of-means")
@@ -18,12 +14,6 @@ def _(logits, labels, pad_id, label_smoothing=0.0):
         logits.transpose(1, 2), labels, reduction="none", label_smoothing=label_smoothing
     )
     return ((loss * real).sum(1) / real.sum(1).clamp(min=1)).mean()
-
-
-# training.find_the_bug
-
-
-# training.accumulated_step, written from its text once the names were done
 
 
 def _loss(model, src, tgt, pad_id):
@@ -82,9 +72,6 @@ def _(model, src, tgt, optimizer, pad_id, size):
     return total
 
 
-# training.largest_gap, written from its text once the names were done
-
-
 def _mean(numbers):
     return sum(numbers) / len(numbers)
 
@@ -115,3 +102,12 @@ def _(costs, parts):
     for ordered in (sorted(costs), sorted(costs)[::-1]):
         gaps.append(abs(_mean([*ordered[: parts - 1], _mean(ordered[parts - 1 :])]) - _mean(costs)))
     return gaps
+
+
+@wrong("training.sequence_loss", "a mean for each row, and the mean of those", None)
+def sequence_loss_8(logits, labels, pad_id, label_smoothing=0.0):
+    rows = [
+        F.cross_entropy(row, label, ignore_index=pad_id, label_smoothing=label_smoothing)
+        for row, label in zip(logits, labels, strict=True)
+    ]
+    return torch.stack(rows).mean()
