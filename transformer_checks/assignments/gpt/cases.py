@@ -626,6 +626,7 @@ def load_gpt2_cases(rng: np.random.Generator) -> list[Case]:
         load_case(rng, 2, 9, 27, vocab_size=9, max_len=9),
         load_case(rng, 1, 1, 1, vocab_size=3, max_len=1),
         load_case(rng, 12, 2, 3),
+        load_case(rng, 1, 4, 7, "float64", "float64"),
     ]
     asked_again(cases, cases[1])
     return cases
