@@ -27,7 +27,7 @@ def has_logits(case: Case, values: Values) -> str | None:
     if found["numbers"].startswith("prob"):
         return (
             "all numbers are above 0, and they sum to 1 over the "
-            f"{found['numbers'].split()[-1]}: these are probabilities, and no logits"
+            f"{found['numbers'].split()[-1]}: these are probabilities, not logits"
         )
     if found["numbers"].startswith("none"):
         return "no logit is below 0: a logit may be any number, so nothing should cut them off"
@@ -134,8 +134,8 @@ def grows_as_it_should(case: Case, values: Values) -> str | None:
         return "there are three layers with num_layers=3, but not all of them change the logits"
     if "shared" in found:
         return (
-            "the model has not one layer's parameters more for each layer. Every layer has its "
-            "own, and model.parameters() must find them"
+            "each further layer should add the parameters of one layer. Every layer has its own, "
+            "and model.parameters() must find them"
         )
     if "d_ff: no" in found:
         return "the model has as many parameters with a larger d_ff: it is not used"

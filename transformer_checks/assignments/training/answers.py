@@ -34,8 +34,8 @@ def sequence_loss(
         logits: (B, T, V), floating point, up to 1,000 from 0.
         labels: (B, T), int64, at least one of them not `pad_id`.
         pad_id: labels of this id count neither in the sum nor in the mean.
-        label_smoothing: eps; the target is eps / V for every class, and
-            1 - eps more for the label.
+        label_smoothing: eps; every token gets the weight eps / V, and the
+            label 1 - eps more.
 
     Returns:
         A tensor without axes, in the dtype of the logits.

@@ -21,8 +21,8 @@ def goes_in_pieces(case: Case, values: Values) -> str | None:
             return f"the model was given {rows} rows at once, and `size` allows {size}"
         if waiting:
             return (
-                "the model gets the next micro-batch before backward was called for the last one, "
-                "so the memory has to hold what both need"
+                "the model gets the next micro-batch before backward was called for the previous "
+                "one, so the memory has to hold what both need"
             )
     return None
 
