@@ -44,9 +44,9 @@ def test_the_table_without_a_network_has_the_rate_that_the_text_says() -> None:
     results = json.loads((ASSETS / "capstone" / "results.json").read_text(encoding="utf-8"))
     best = min(table["test"]["per"] for table in results["by_table"])
     text = read("solutions", SLUG).cells[0].source
-    assert f"without any network, has {best:.1%}" in text
+    assert f"uses no network, has {best:.1%}" in text
     rate = json.loads((ASSETS / "g2p" / "results.json").read_text(encoding="utf-8"))["test"]["per"]
-    assert f"The model that ships with the course has {rate:.1%}" in text
+    assert f"The model that ships with the course has a PER of {rate:.1%}" in text
 
 
 def test_two_cells_have_all_the_points() -> None:
@@ -58,7 +58,7 @@ def test_two_cells_have_all_the_points() -> None:
     assert all(map(utils.is_locked, graded))
     text = read("exercises", SLUG).cells[0].source
     total = POINTS + REPORT_POINTS
-    assert f"{total} points: {POINTS} for that, and {REPORT_POINTS} for a" in text
+    assert f"{total} points: {POINTS} for these predictions, and {REPORT_POINTS} for a" in text
 
 
 def test_the_exercise_shows_the_form_of_the_report() -> None:
