@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 
 from benchmarks.rows import Asked, Row, Setting, measured
+from benchmarks.timing import seconds
 from transformer_checks import grade
 from transformer_checks.judging.exam import make_exam
 from transformer_checks.registry import all_tasks
@@ -28,8 +29,10 @@ def of_all_tasks(setting: Setting, keys: Iterable[str] | None = None) -> list[Ro
     right, wrong = {}, {}
     for key in keys or tasks:
         task = tasks[key]
-        right[key] = seconds(key, task.answer or task.reference)
-        wrong[key] = max(seconds(key, task.wrong(entry, 0)) for entry in task.misconceptions[::5])
+        right[key] = first_check(key, task.answer or task.reference, setting)
+        wrong[key] = max(
+            first_check(key, task.wrong(entry, 0), setting) for entry in task.misconceptions[::5]
+        )
     return [
         measured(
             "check-time",
@@ -45,9 +48,7 @@ def of_all_tasks(setting: Setting, keys: Iterable[str] | None = None) -> list[Ro
     ]
 
 
-def seconds(key: str, answer: object) -> float:
-    """Time one check from the start."""
+def first_check(key: str, answer: object, setting: Setting) -> float:
+    """Time one check from the start, in seconds."""
     make_exam.cache_clear()
-    start = time.perf_counter()
-    grade(key, answer)
-    return time.perf_counter() - start
+    return seconds(lambda: grade(key, answer), setting.device, time.perf_counter)

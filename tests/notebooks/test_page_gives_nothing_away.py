@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
 from tests.notebooks.assignments import ROOT, SLUGS, read, tasks
@@ -23,12 +24,11 @@ pytestmark = pytest.mark.weekly
 
 
 def statements(page: NotebookNode) -> Iterator[ast.stmt]:
-    """Go through the Python of a page, without IPython's own commands."""
+    """Go through the Python of a page."""
+    to_python = TransformerManager().transform_cell  # a page may have IPython's own commands
     for cell in page.cells:
         if cell.cell_type == "code":
-            lines = cell.source.splitlines(keepends=True)
-            code = "".join(line for line in lines if not line.lstrip().startswith("%"))
-            yield from ast.parse(code).body
+            yield from ast.parse(to_python(cell.source)).body
 
 
 def is_constant(statement: ast.stmt) -> bool:
