@@ -89,7 +89,10 @@ def against_prefix(
     model = never_ending(job.config, setting.device)
     # One row alone is bound by reading the weights (greedy-weights), and both sides read them all:
     # what that leaves depends on the processor's memory.
-    asked = Asked(">=", 5.0, goal=True), Asked(">=", 20.0)
+    asked: tuple[Asked | None, ...] = Asked(">=", 5.0, goal=True), Asked(">=", 20.0)
+    if setting.device.type == "cuda":
+        # Starting the kernels takes longer than either side's work, and both start as many.
+        asked = None, None
     for batch, bound in zip(batches, asked, strict=True):
         src = random_ids(job.config, batch, job.source, setting.device)
         cached = greedy(model, src, job.tokens)

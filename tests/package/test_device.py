@@ -31,3 +31,13 @@ def test_bfloat16_is_what_the_processor_says(monkeypatch: pytest.MonkeyPatch, na
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {name: True})
     assert has_bfloat16(torch.device("cpu")) == (name != "avx512_f")
     assert not has_bfloat16(torch.device("mps"))
+
+
+@pytest.mark.parametrize(("capability", "expected"), [((7, 5), False), ((8, 0), True)])
+def test_bfloat16_is_asked_of_the_gpu_in_hand_without_counting_all(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], expected: bool
+) -> None:
+    asked = {torch.device("cuda:1"): capability}
+    monkeypatch.setattr(torch.cuda, "get_device_capability", asked.__getitem__)
+    monkeypatch.setattr(torch.cuda, "is_available", pytest.fail)
+    assert has_bfloat16(torch.device("cuda:1")) == expected

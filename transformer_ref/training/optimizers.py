@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -65,44 +66,54 @@ class Muon(torch.optim.Muon):
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
+            updates: dict[torch.Size, list[tuple[Tensor, Tensor]]] = defaultdict(list)
             for weight in group["params"]:
-                if weight.grad is None:
-                    continue
-                state, momentum = self.state[weight], group["momentum"]
-                if "momentum_buffer" not in state:
-                    state["momentum_buffer"] = torch.zeros_like(weight.grad)
-                mean = state["momentum_buffer"].lerp_(weight.grad, 1 - momentum)
-                rows, columns = weight.shape
-                rough = min(rows, columns) >= 256 and has_bfloat16(weight.device)
-                direction = weight.grad.lerp(mean, momentum)
-                update = orthogonal(direction.bfloat16() if rough else direction)
-                weight.mul_(1 - group["lr"] * group["weight_decay"])
-                weight.add_(update, alpha=-group["lr"] * math.sqrt(max(1, rows / columns)))
+                if weight.grad is not None:
+                    direction = self._direction(weight, weight.grad, group["momentum"])
+                    updates[weight.shape].append((weight, direction))
+            for (rows, columns), pairs in updates.items():
+                weights = [weight for weight, _ in pairs]
+                # A GPU waits for launches, not for work: matrices of one shape share theirs.
+                update = orthogonal(torch.stack([direction for _, direction in pairs]))
+                torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
+                scale = -group["lr"] * math.sqrt(max(1, rows / columns))
+                torch._foreach_add_(weights, list(update.to(weights[0]).unbind()), alpha=scale)
         return loss
+
+    def _direction(self, weight: Tensor, grad: Tensor, momentum: float) -> Tensor:
+        """Return where a weight would go if no singular value were changed."""
+        state = self.state[weight]
+        if "momentum_buffer" not in state:
+            state["momentum_buffer"] = torch.zeros_like(grad)
+        mean = state["momentum_buffer"].lerp_(grad, 1 - momentum)
+        rough = min(weight.shape) >= 256 and has_bfloat16(weight.device)
+        direction = grad.lerp(mean, momentum)
+        return direction.bfloat16() if rough else direction
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
-    """Bring all singular values of a matrix near one, and keep its singular vectors.
+    """Bring all singular values of matrices near one, and keep their singular vectors.
 
     Five steps of ``a x + b x^3 + c x^5`` on the singular values, which take any of 0.01 to 1 to
     between 0.6 and 1.3.
 
     Args:
-        matrix: (M, N) of a floating dtype.
+        matrix: (..., M, N) of a floating dtype.
 
     Returns:
-        (M, N), same dtype.
+        (..., M, N), same dtype.
 
     Source: Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks", which
     has the three numbers.
     """
     a, b, c = 3.4445, -4.7750, 2.0315
-    turned = matrix.mT if len(matrix) > matrix.shape[1] else matrix
-    turned = turned / turned.norm().clamp(min=1e-7)
+    tall = matrix.shape[-2] > matrix.shape[-1]
+    turned = matrix.mT if tall else matrix
+    turned = turned / turned.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
     for _ in range(5):
         gram = turned @ turned.mT
         turned = a * turned + (b * gram + c * gram @ gram) @ turned
-    return turned.mT if len(matrix) > matrix.shape[1] else turned
+    return turned.mT if tall else turned
 
 
 def hidden_matrices(model: nn.Module) -> list[Tensor]:
