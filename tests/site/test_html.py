@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
@@ -143,3 +144,19 @@ def test_the_font_of_headings_stands_beside_its_licence(site: Path) -> None:
     folder = site / "_static/fonts"
     assert "SIL OPEN FONT LICENSE" in (folder / "LICENSE").read_text(encoding="utf-8")
     assert sum(font.stat().st_size for font in folder.glob("*.woff2")) < 60_000
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("name", [name for name in WRITTEN if name.startswith("book/")])
+def test_code_that_draws_and_tests_is_folded_once_at_the_end(name: str) -> None:
+    page = parse(SITE / name)
+    notebook = SITE / "_sources" / name.replace(".html", ".ipynb")
+    folded = 0
+    if notebook.exists():
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        folded = sum("hide-input" in cell["metadata"].get("tags", []) for cell in cells)
+    folds = page.xpath(f"//article//details[{of_class('hide')}]")
+    assert len(folds) == bool(folded)
+    for fold in folds:
+        assert fold.getparent().getnext() is None
+        assert len(fold.xpath(f".//div[{of_class('cell_input')}]")) == folded

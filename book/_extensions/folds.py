@@ -1,0 +1,63 @@
+"""The code behind a page: what draws its figures and tests its claims, in one fold at its end.
+
+A cell with the tag `hide-input` shows its output where it is in the notebook. Its code would be a
+bar to click there, between two sentences of the text, so on the site it follows the last section.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+PROMPT = "How this page is tested and its figures are drawn"
+
+
+def is_folded(node: nodes.Node) -> bool:
+    """Say whether a node is a cell whose code, but not its output, is to be folded."""
+    return isinstance(node, nodes.container) and node.get("hide_mode") == "input"
+
+
+def title_above(node: nodes.Node) -> str:
+    """Return the title of the section that a node is in."""
+    while not isinstance(node, nodes.section):
+        node = node.parent
+    return node[0].astext()
+
+
+class CollectFolds(SphinxPostTransform):
+    """Move the code that a chapter folds to its end."""
+
+    default_priority = 198  # myst-nb makes a bar of each at 199
+    formats = ("html",)
+
+    def run(self, **kwargs: Any) -> None:
+        """Change one page; those of exercises and solutions keep their folded answers in place."""
+        if not self.env.docname.startswith("book/"):
+            return
+        collected: list[nodes.Node] = []
+        heading = None
+        for cell in list(self.document.findall(is_folded)):
+            if (title := title_above(cell)) != heading:
+                collected.append(nodes.rubric(text=title))
+                heading = title
+            source = cell.children[0]
+            cell.remove(source)
+            collected.append(source)
+            if not cell.children:
+                cell.parent.remove(cell)
+        if collected:
+            fold = HideCodeCellNode(prompt_show=PROMPT, prompt_hide=PROMPT)
+            fold["classes"].append("above-input")
+            fold.extend(collected)
+            # myst-nb's style sheet knows folds in cells only.
+            page = next(self.document.findall(nodes.section))
+            page.append(nodes.container("", fold, classes=["cell", "page-tests"]))
+
+
+def setup(app: Sphinx) -> None:
+    """Register the transform."""
+    app.add_post_transform(CollectFolds)
