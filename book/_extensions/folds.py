@@ -16,11 +16,6 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 PROMPT = "How this page is tested and its figures are drawn"
 
 
-def is_folded(node: nodes.Node) -> bool:
-    """Say whether a node is a cell whose code, but not its output, is to be folded."""
-    return isinstance(node, nodes.container) and node.get("hide_mode") == "input"
-
-
 def title_above(node: nodes.Node) -> str:
     """Return the title of the section that a node is in."""
     while not isinstance(node, nodes.section):
@@ -40,7 +35,9 @@ class CollectFolds(SphinxPostTransform):
             return
         collected: list[nodes.Node] = []
         heading = None
-        for cell in list(self.document.findall(is_folded)):
+        for cell in list(self.document.findall(nodes.container)):
+            if cell.get("hide_mode") != "input":
+                continue
             if (title := title_above(cell)) != heading:
                 collected.append(nodes.rubric(text=title))
                 heading = title
