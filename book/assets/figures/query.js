@@ -194,7 +194,7 @@
       say(describePlane(state));
     }
 
-    // A short cut for the mouse and the finger; the sliders do the same.
+    // A shortcut for the mouse and the finger, anywhere in the plane; the sliders do the same.
     function drag(event) {
       const place = plane.getBoundingClientRect();
       const { from } = planeOf(place.width, place.height, reach);
@@ -205,9 +205,9 @@
       update();
     }
     plane.addEventListener("pointerdown", (event) => {
-      if (!event.target.closest(".moving-grip, .moving-handle")) return;
       event.preventDefault();
       plane.setPointerCapture(event.pointerId);
+      drag(event);
     });
     plane.addEventListener("pointermove", (event) => plane.hasPointerCapture(event.pointerId) && drag(event));
     return { pictures, update };
