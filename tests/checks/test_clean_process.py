@@ -13,6 +13,7 @@ import torch
 from transformer_checks import grade
 from transformer_checks.running import child_process, isolation
 from transformer_checks.running.clean_process import Worker, WorkerError
+from transformer_checks.running.process import Ended
 
 SCORES = "attention.attention_scores"
 FACTOR = torch.tensor(0.5)
@@ -29,7 +30,7 @@ def _no_fork_here(monkeypatch):
     """A child of this process never gets ready, as after autograd has used a GPU."""
 
     def stuck(work, seconds):
-        return child_process.Ended([], "not ready")
+        return Ended([], "not ready")
 
     monkeypatch.setattr(isolation, "run_forked", stuck)
 

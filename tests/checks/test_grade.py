@@ -19,8 +19,8 @@ from transformer_checks.judging.verdict import judge
 from transformer_checks.registry import find_task
 from transformer_checks.running import wire_format
 from transformer_checks.running.asking import run_case
-from transformer_checks.running.child_process import Ended
 from transformer_checks.running.isolation import AnswerElsewhere
+from transformer_checks.running.process import Ended
 from transformer_checks.task import Outcome
 
 SCORES = "attention.attention_scores"

@@ -21,7 +21,7 @@ from transformer_checks import grade, tasks
 from transformer_checks.judging.exam import make_exam
 from transformer_checks.limits import TIME_LIMIT_VARIABLE
 from transformer_checks.registry import find_task
-from transformer_checks.running import child_process
+from transformer_checks.running import child_process, process
 from transformer_checks.running.isolation import run_answer
 from transformer_checks.task import Case
 
@@ -136,7 +136,7 @@ def test_to_load_a_library_takes_no_time_from_the_answer(import_slow):
 
 
 def test_a_library_that_never_ends_to_load_is_cut_off(monkeypatch, import_slow):
-    monkeypatch.setattr(child_process, "LIBRARY_SECONDS", 0.2)
+    monkeypatch.setattr(process, "LIBRARY_SECONDS", 0.2)
     assert "cut off after 0.3 s" in grade(SCORES, lambda *_: import_slow(), seconds=0.3).message
 
 

@@ -22,6 +22,8 @@ from transformer_ref.files import write_text
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; 0 if everybody has a result."""
+    if not hasattr(os, "fork"):
+        sys.exit("Grading a class needs Linux, which may be WSL 2 or a virtual machine.")
     parser = argparse.ArgumentParser(
         prog="python -m transformer_checks.classroom", description=__doc__.partition("\n")[0]
     )

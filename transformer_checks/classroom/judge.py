@@ -39,9 +39,9 @@ from transformer_checks.limits import (
 )
 from transformer_checks.running import wire_format
 from transformer_checks.running.asking import Printed, describe_error
-from transformer_checks.running.child_process import Ended
 from transformer_checks.running.frames import read_frame, write_frame
 from transformer_checks.running.isolation import TOO_MANY, AnswerElsewhere
+from transformer_checks.running.process import Ended
 
 START_TRIES = 3  # podman fails now and then, where it is busy
 FEW_PROCESSES = 8  # an answer's copy and some; where there are more, no time may be lost

@@ -27,13 +27,9 @@ from transformer_checks.running.asking import (
     without_display,
     without_input,
 )
-from transformer_checks.running.child_process import (
-    Child,
-    Send,
-    ask_forked,
-    load_for_meta,
-)
+from transformer_checks.running.child_process import Child, ask_forked
 from transformer_checks.running.frames import read_frame, write_frame
+from transformer_checks.running.process import Send, load_for_meta
 from transformer_checks.running.working import work_in_child
 
 

@@ -20,8 +20,9 @@ from typing import Any
 
 from transformer_checks.limits import worker_seconds
 from transformer_checks.running import wire_format
-from transformer_checks.running.child_process import Ended, Send, load_for_meta, run_forked
+from transformer_checks.running.child_process import run_forked
 from transformer_checks.running.frames import read_frame, write_frame
+from transformer_checks.running.process import Ended, Send, load_for_meta
 from transformer_checks.running.working import work_in_child
 
 
@@ -58,7 +59,7 @@ class Worker:
         job = wire_format.encode(
             {"task": task, "seconds": seconds, "path": list(sys.path), "with_meta": with_meta}
         )
-        packed = _pack(answer)
+        packed = pack(answer)
         with self._lock:
             deadline = time.monotonic() + worker_seconds(seconds)
             try:
@@ -88,13 +89,7 @@ class Worker:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self.stop()
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _MAIN, *sys.path],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-            )
+            self._process = start_python(_MAIN)
             assert self._process.stdin is not None
             # A worker that does not start reads nothing, and a write that waits has no time limit.
             os.set_blocking(self._process.stdin.fileno(), False)
@@ -102,11 +97,23 @@ class Worker:
         return self._process
 
 
-# The import path of the caller, so that the same package is found however it is installed.
-_MAIN = (
-    "import sys; sys.path[:] = sys.argv[1:]; "
-    "from transformer_checks.running.clean_process import serve; serve()"
-)
+_MAIN = "from transformer_checks.running.clean_process import serve; serve()"
+
+
+def start_python(code: str) -> subprocess.Popen[bytes]:
+    """Start a new Python that runs some code and has the import path of this one.
+
+    So the same package is found however it is installed.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", f"import sys; sys.path[:] = sys.argv[1:]; {code}", *sys.path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        # Windows would open a window for it.
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
 
 
 def serve() -> None:
@@ -135,8 +142,12 @@ def serve() -> None:
         write_frame(results, wire_format.encode(how), *ended.frames)
 
 
-def _pack(answer: Any) -> bytes:
-    """Pickle an answer with what it needs from its own module, which need not be importable."""
+def pack(answer: Any) -> bytes:
+    """Pickle an answer with what it needs from its own module, which need not be importable.
+
+    Raises:
+        WorkerError: if it cannot be pickled.
+    """
     import cloudpickle
 
     module = sys.modules.get(getattr(answer, "__module__", None) or "")

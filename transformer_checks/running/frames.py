@@ -7,18 +7,23 @@ import selectors
 import time
 
 
+def framed(*frames: bytes) -> bytes:
+    """Return some bytes, each with their number before them."""
+    return b"".join(len(each).to_bytes(8, "big") + each for each in frames)
+
+
 def write_frame(descriptor: int, *frames: bytes, deadline: float | None = None) -> None:
     """Write some bytes, with their number before them.
 
     Args:
-        descriptor: of a pipe; with a deadline, one that does not block.
+        descriptor: of a pipe that blocks; with a deadline, of one that does not.
         frames: the bytes; several are written one after the other.
         deadline: on :func:`time.monotonic`'s clock; None waits.
 
     Raises:
         OSError: if the other end is closed, or does not read in time.
     """
-    view = memoryview(b"".join(len(each).to_bytes(8, "big") + each for each in frames))
+    view = memoryview(framed(*frames))
     while view:
         _wait(descriptor, selectors.EVENT_WRITE, deadline)
         view = view[os.write(descriptor, view) :]
@@ -56,8 +61,9 @@ def _read_exactly(descriptor: int, size: int, deadline: float | None) -> bytes:
 
 
 def _wait(descriptor: int, event: int, deadline: float | None) -> None:
-    left = None if deadline is None else max(0.0, deadline - time.monotonic())
-    if not wait_for(descriptor, event, left):
+    if deadline is None:
+        return  # the call itself waits; Windows cannot wait for a pipe in any other way
+    if not wait_for(descriptor, event, max(0.0, deadline - time.monotonic())):
         raise OSError("no answer in time")
 
 

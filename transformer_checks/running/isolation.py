@@ -12,14 +12,10 @@ from typing import Any
 
 import torch
 
-from transformer_checks.running import wire_format
-from transformer_checks.running.child_process import (
-    Ended,
-    Send,
-    load_for_meta,
-    run_forked,
-)
+from transformer_checks.running import new_process, wire_format
+from transformer_checks.running.child_process import run_forked
 from transformer_checks.running.clean_process import Worker, WorkerError
+from transformer_checks.running.process import Ended, Send, load_for_meta
 from transformer_checks.running.working import work_in_child
 from transformer_checks.task import Case, Outcome, Task
 
@@ -54,11 +50,7 @@ def run_answer(
     Returns:
         one outcome for each case that was answered, and "done" or how the process ended instead.
 
-    Raises:
-        RuntimeError: if this system has no way to run it.
     """
-    if not isinstance(answer, AnswerElsewhere) and not hasattr(os, "fork"):
-        raise RuntimeError("the checks need os.fork: run them on Linux, macOS or in WSL")
     ended = _run(task, answer, cases, seconds)
     if len(ended.frames) > len(cases):
         return [], TOO_MANY
@@ -72,7 +64,10 @@ def run_answer(
 
 
 def _run(task: Task, answer: Any, cases: list[Case], seconds: float) -> Ended:
-    """Fork this process if that is safe; else, or if the child is stuck, ask the worker."""
+    """Fork this process if that is safe; else, or if the child is stuck, ask the worker.
+
+    On Windows, which cannot fork at all, a new process takes the place of both.
+    """
 
     def work(send: Send) -> None:
         work_in_child(task.key, lambda: answer, packed, send)
@@ -82,6 +77,8 @@ def _run(task: Task, answer: Any, cases: list[Case], seconds: float) -> Ended:
         return answer.run(task.key, _packed(on_cpu), len(on_cpu), seconds)
     packed = _packed(cases)
     with_meta = any("meta" in (case.device, case.arguments.get("device")) for case in cases)
+    if not hasattr(os, "fork"):
+        return new_process.run(task.key, answer, packed, seconds, with_meta)
     if with_meta:
         load_for_meta()
     can_fork = sys.platform == "linux" and not torch.cuda.is_available()

@@ -9,7 +9,8 @@ from typing import Any
 from transformer_checks.registry import find_task
 from transformer_checks.running import wire_format
 from transformer_checks.running.asking import run_cases, without_display, without_input
-from transformer_checks.running.child_process import Send, lift_memory_limit
+from transformer_checks.running.child_process import lift_memory_limit
+from transformer_checks.running.process import Send
 from transformer_checks.task import Case, Outcome
 
 # In the text of Python's and numpy's error, and of torch's.
