@@ -53,14 +53,20 @@ def syntax_of(path: Path) -> ast.Module:
 
 def imported(path: Path) -> Iterator[str]:
     """Every module that a file imports, anywhere in it; of `from a import b` both a and a.b."""
-    package = name_of(path) if path.name == "__init__.py" else name_of(path).rpartition(".")[0]
     for node in ast.walk(syntax_of(path)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = resolve_name("." * node.level + (node.module or ""), package)
-            yield module
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from imported_by(path, node)
+
+
+def imported_by(path: Path, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The modules that one statement of a file imports."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+        return
+    package = name_of(path) if path.name == "__init__.py" else name_of(path).rpartition(".")[0]
+    module = resolve_name("." * node.level + (node.module or ""), package)
+    yield module
+    yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
 def files() -> list[Path]:
@@ -134,4 +140,42 @@ def test_no_folder_of_the_checks_reaches_into_one_above_it(folder: str) -> None:
     wrong = [
         (path.name, name) for path in paths for name in imported(path) if name.startswith(above)
     ]
+    assert wrong == []
+
+
+# Where Windows has no such module.
+POSIX_ONLY = {
+    *("_posixsubprocess", "curses", "fcntl", "grp", "posix", "pty", "pwd", "readline"),
+    *("resource", "syslog", "termios", "tty"),
+}
+# What students run: the checks, whose other modules these import, and the answers of a notebook.
+STUDENTS_RUN = ("transformer_checks.grading", "transformer_checks.assignments.reading")
+
+
+def needed(path: Path) -> Iterator[str]:
+    """Every module that a file cannot do without: all that it imports outside of `try`."""
+    guarded = {
+        id(inner)
+        for node in ast.walk(syntax_of(path))
+        if isinstance(node, ast.Try)
+        and any("ImportError" in ast.dump(each) for each in node.handlers)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(syntax_of(path)):
+        if id(node) not in guarded and isinstance(node, ast.Import | ast.ImportFrom):
+            yield from imported_by(path, node)
+
+
+def test_nothing_that_students_run_needs_posix() -> None:
+    paths = {name_of(path): path for path in files()}
+    answers = [name for name in paths if name.startswith(f"{CHECKS}.assignments.")]
+    waiting, seen, wrong = [*STUDENTS_RUN, *answers], set[str](), []
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in paths:
+            continue
+        seen.add(name)
+        wrong += [f"{name} needs {each}" for each in needed(paths[name]) if each in POSIX_ONLY]
+        waiting += needed(paths[name])
+    assert len(seen) > 50
     assert wrong == []

@@ -1,0 +1,92 @@
+"""Students' checks on a system that cannot fork, acted out on this one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.timeouts import COMMAND_SECONDS
+from transformer_checks.registry import SLUGS, all_tasks
+
+ROOT = Path(__file__).resolve().parents[2]
+WINDOWS = Path(__file__).with_name("as_on_windows")
+PACKAGES = ("transformer_checks", "transformer_ref")
+TEXTS = {".json", ".md", ".py", ".toml", ".txt"}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packages with CRLF at the ends of lines, in a folder with a name that a user may have."""
+    folder = tmp_path_factory.mktemp("Jörg's Übungen, 1")
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("*.pyc"))
+        for file in (folder / package).rglob("*"):
+            if file.suffix in TEXTS:
+                file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    return folder
+
+
+def run(course: Path, code: str, *arguments: str) -> list[tuple[str, str]]:
+    """Run code in that folder as on Windows; return the lines of JSON that it prints."""
+    places = (WINDOWS, course, ROOT)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, *arguments],
+        cwd=course,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, places)),
+            "PYTHONIOENCODING": "cp1252",
+            "PYTHONUTF8": "0",
+        },
+        capture_output=True,
+        encoding="cp1252",
+        timeout=COMMAND_SECONDS,
+        check=True,
+    )
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines() if line[:1] == "["]
+
+
+def test_a_student_without_fork_gets_the_same_messages(course: Path) -> None:
+    said = dict(run(course, (WINDOWS / "student.py").read_text(encoding="utf-8")))
+    assert said["points"] == 2.0
+    assert "not scaled" in said["wrong"]
+    assert "cut off after 1 s" in said["loop"]
+    assert "exit status 3" in said["crash"]
+    assert "nothing limits its memory" in said["crash"]
+    # Each answer has its own process: the next one finds torch as it was.
+    assert "all 14 cases pass" in said["right"]
+    assert "(5, 8)" in said["pours"]
+    assert f"fork: False, checks: {course}" in said["where"]
+    assert "all 14 cases pass" in said["after the next process died"]
+    assert "did not start" in said["no process starts"]
+
+
+ALL_TASKS = """
+import importlib, json, sys
+from transformer_checks import grade
+from transformer_checks.running import new_process
+material = importlib.import_module(f"tests.checks.material.{sys.argv[1]}")
+for task, answers in material.CORRECT.items():
+    print(json.dumps([task, grade(task, answers[0]).message]), flush=True)
+new_process.stop()
+"""
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("slug", SLUGS)
+def test_a_right_answer_to_each_task_passes(course: Path, slug: str) -> None:
+    said = dict(run(course, ALL_TASKS, slug))
+    assert said.keys() == {task for task in all_tasks() if task.startswith(f"{slug}.")}
+    assert not {task: text for task, text in said.items() if "cases pass" not in text}
+
+
+def test_grading_a_class_says_where_it_works(course: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        run(course, "from transformer_checks.classroom.__main__ import main; main(['attention'])")
+    assert "needs Linux" in failed.value.stderr
