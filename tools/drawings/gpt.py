@@ -61,17 +61,19 @@ def one_more_word() -> Drawing:
 
 
 def what_is_left() -> Drawing:
-    """A decoder of 2017, with what goes drawn pale, beside one of GPT-2."""
+    """A decoder of 2017, with what goes drawn pale, beside one of GPT-2: the stream is straight."""
     drawing = Drawing()
-    _decoder_of_2017(drawing, 126)
-    _decoder_of_gpt2(drawing, 292)
+    _decoder_of_2017(drawing, 140)
+    _decoder_of_gpt2(drawing, 246)
     return drawing
 
 
-def _decoder_of_2017(drawing: Drawing, middle: float) -> None:
-    """Draw a decoder layer; encoder and cross-attention are struck out."""
-    drawing.text((middle, 0), "decoder of 2017", style="bold")
-    drawing.text((middle, 24), "embedding + positions", "muted", size=13)
+def _decoder_of_2017(drawing: Drawing, stream: float) -> None:
+    """Draw a decoder layer, its norms on the stream; encoder and cross-attention are struck out."""
+    left = stream - 140
+    drawing.text((left + 84, 0), "decoder of 2017", style="bold")
+    drawing.text((stream, 28), "embedding\n+ positions", "muted", size=13)
+    drawing.line([(stream, 46), (stream, 388)], "residual", arrow=True, width=4)
     parts = (
         ("masked self-\nattention", "target", 58.0), ("cross-\nattention", "muted", 168.0),
         ("feed-\nforward", "target", 278.0),
@@ -79,41 +81,44 @@ def _decoder_of_2017(drawing: Drawing, middle: float) -> None:
     for label, role, y in parts:
         gone = role == "muted"
         ink = role if gone else "ink"
-        drawing.line([(middle, y - 22), (middle, y)], ink, arrow=True, dashed=gone)
-        box = drawing.box(Area(middle - 50, y, 100, 40), label, role, size=13)
-        drawing.line([(middle, y + 40), (middle, y + 54)], ink, dashed=gone)
-        drawing.box(
-            Area(middle - 50, y + 54, 100, 24), "add & norm", ink if gone else "residual", size=13
-        )
+        box = drawing.box(Area(left, y, 96, 40), label, role, size=13)
+        drawing.line([(stream - 2, y + 20), box.at(1, 0.5)], ink, arrow=True, dashed=gone)
+        add = Area(stream - 42, y + 54, 84, 24)
+        way = [(left + 76, box.bottom), (left + 76, y + 66), add.at(0, 0.5)]
+        drawing.line(way, ink, arrow=True, dashed=gone)
+        drawing.box(add, "", "ground", opacity=1.0)
+        drawing.box(add, "add & norm", "muted" if gone else "residual", size=13)
         if gone:
-            encoder = drawing.box(Area(0, y - 84, 60, 40), "encoder", "muted", size=13)
-            way = [encoder.at(0.5, 1), (30, box.at(0, 0.5)[1]), box.at(0, 0.5)]
-            drawing.line(way, "memory", arrow=True, dashed=True)
-            drawing.text((36, y - 26), "memory", "memory", size=13, anchor="start")
-            drawing.line([(-4, y - 40), (64, y - 88)], "mask", width=2.5)
-            drawing.line([(middle - 54, y + 82), (middle + 54, y - 4)], "mask", width=2.5)
-    drawing.line([(middle, 356), (middle, 376)], arrow=True)
-    drawing.text((middle, 388), "linear", size=13)
+            encoder = drawing.box(Area(left, y + 62, 62, 26), "encoder", "muted", size=13)
+            drawing.line([encoder.at(0.5, 0), (left + 31, box.bottom)], "memory", arrow=True)
+            drawing.line([(left - 4, y + 92), (left + 66, y + 58)], "mask", width=2.5)
+            drawing.line([(left - 4, y + 44), (left + 100, y - 4)], "mask", width=2.5)
+            drawing.line(
+                [(add.x - 4, add.bottom + 4), (add.right + 4, add.y - 4)], "mask", width=2.5
+            )
+    drawing.text((stream, 400), "linear", size=13)
 
 
-def _decoder_of_gpt2(drawing: Drawing, middle: float) -> None:
-    """Draw a layer with its norms in front of the sublayers, and the norm that follows the last."""
-    drawing.text((middle, 0), "GPT-2", style="bold")
-    drawing.text((middle, 24), "embedding + positions", "muted", size=13)
-    for label, y in (("masked self-\nattention", 50.0), ("feed-\nforward", 182.0)):
-        drawing.line([(middle, 36 if y < 100 else y - 14), (middle, y + 6)], arrow=True)
-        norm = drawing.box(Area(middle - 50, y + 6, 100, 24), "norm", "lit", size=13)
-        drawing.line([norm.at(0.5, 1), (middle, y + 44)], arrow=True)
-        box = drawing.box(Area(middle - 50, y + 44, 100, 40), label, "target", size=13)
-        drawing.line([box.at(0.5, 1), (middle, y + 98)], arrow=True)
-        add = drawing.box(Area(middle - 14, y + 98, 28, 20), "+", "residual")
-        side = middle - 64
-        way = [(middle, y - 4), (side, y - 4), (side, add.at(0, 0.5)[1]), add.at(0, 0.5)]
-        drawing.line(way, "residual", arrow=True, width=2.5)
-    drawing.line([(middle, 300), (middle, 320)], arrow=True)
-    drawing.box(Area(middle - 50, 320, 100, 24), "final norm", "lit", size=13)
-    drawing.line([(middle, 344), (middle, 376)], arrow=True)
-    drawing.text((middle, 388), "linear", size=13)
+def _decoder_of_gpt2(drawing: Drawing, stream: float) -> None:
+    """Draw a layer with its norms beside the stream, and the norm that follows the last layer."""
+    right = stream + 30
+    drawing.text((right + 32, 0), "GPT-2", style="bold")
+    drawing.text((stream, 28), "embedding\n+ positions", "muted", size=13)
+    drawing.line([(stream, 46), (stream, 388)], "residual", arrow=True, width=4)
+    for label, y in (("masked self-\nattention", 58.0), ("feed-\nforward", 186.0)):
+        norm = drawing.box(Area(right, y, 96, 24), "norm", "lit", size=13)
+        drawing.line([(stream + 2, y + 12), norm.at(0, 0.5)], arrow=True)
+        drawing.line([norm.at(0.5, 1), (right + 48, y + 40)], arrow=True)
+        box = drawing.box(Area(right, y + 40, 96, 40), label, "target", size=13)
+        way = [box.at(0.5, 1), (right + 48, y + 98), (stream + 14, y + 98)]
+        drawing.line(way, arrow=True)
+        add = Area(stream - 13, y + 87, 26, 22)
+        drawing.box(add, "", "ground", opacity=1.0)
+        drawing.box(add, "+", "residual")
+    final = Area(stream - 42, 332, 84, 24)
+    drawing.box(final, "", "ground", opacity=1.0)
+    drawing.box(final, "final norm", "lit", size=13)
+    drawing.text((stream, 400), "linear", size=13)
 
 
 def chain() -> Drawing:
