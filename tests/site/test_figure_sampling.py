@@ -1,4 +1,4 @@
-"""The figure in the chapter on GPT that draws tokens: what it cuts, draws and says."""
+"""The figure in the chapters on decoding and on GPT that draws tokens: what it cuts and says."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tests.site.conftest import open_page
 from transformer_ref.decoding import filter_logits
+from transformer_ref.experiments.decoding import STEPS
 
 PAGE = "book/gpt.html"
 TOP_KS = [1, 2, 3, 5, 8, 10, 20, 50, 100, 300, None]
@@ -185,3 +186,21 @@ def test_a_phone_has_room_for_it(figure: Locator) -> None:
     assert len(boxes) > 30
     assert min(min(left, right) for left, right, _ in boxes) >= -1
     assert min(height for _, _, height in boxes) >= 12
+
+
+# ---- the same figure in the chapter on decoding --------------------------------------------------
+
+
+def test_it_gives_the_numbers_of_the_table_in_the_chapter_on_decoding(
+    tab: Page, address: str
+) -> None:
+    open_page(tab, f"{address}/book/decoding.html")
+    figure = tab.locator('figure[data-figure="sampling"]')
+    logits = torch.tensor([*STEPS["open"].values()]).log()
+    assert numbers(figure, "after") == [f"{100 * p:.0f}%" for p in logits.exp().tolist()]
+    set_to(figure, temperature=0.5, top_k=3, top_p=0.8)
+    after = filter_logits(logits / 0.5, top_k=3, top_p=0.8).softmax(dim=-1)
+    assert numbers(figure, "after") == [f"{100 * p:.0f}%" for p in after.tolist()]
+    assert figure.locator(".sampling-name").all_text_contents() == [*STEPS["open"]]
+    set_to(figure, temperature=2, prompt=1)
+    assert len(numbers(figure, "after")) == SHOWN + 1

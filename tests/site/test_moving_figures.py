@@ -20,7 +20,15 @@ from transformer_ref.positions import frequencies, shift_matrix, sinusoidal_enco
 PAGE = "book/positions.html"
 SEARCH_PAGE = "book/closer/decoding.html"
 EACH_PAGE = pytest.mark.parametrize(
-    "page_name", [PAGE, SEARCH_PAGE, "book/gpt.html", "book/blocks.html", "book/training.html"]
+    "page_name",
+    [
+        PAGE,
+        SEARCH_PAGE,
+        "book/decoding.html",
+        "book/gpt.html",
+        "book/blocks.html",
+        "book/training.html",
+    ],
 )
 SLIDERS = ("Position pos", "Offset k", "Pair i, from fast to slow", "Dimension D")
 PICTURES = (".moving-clock", ".moving-waves", ".moving-strips", ".moving-words")

@@ -1,5 +1,5 @@
-// The figure in book/gpt.ipynb that the reader moves: what temperature, top-k and top-p make of the model's guess,
-// and what comes out when tokens are drawn from it. Plain SVG and native controls, as in positions.js.
+// The figure in book/decoding.ipynb and book/gpt.ipynb that the reader moves: what temperature, top-k and top-p make of
+// the model's guess, and what comes out when tokens are drawn from it. Plain SVG and native controls, as in positions.js.
 // The page holds the logits, and this file does what transformer_ref.decoding does with them.
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="sampling">.
 
@@ -83,10 +83,15 @@
     const rows = names.slice(0, SHOWN).map((name, index) => ({
       name: said(name), before: before[index], after: after[index], why: why[index], count: drawn?.counts[index],
     }));
+    if (names.length <= SHOWN) return withRanges(rows, drawn);
     const rest = (values) => sum(values.slice(SHOWN));
     const cut = after[SHOWN] > 0 ? "" : why[SHOWN];
     const others = { name: "others", before: rest(before), after: rest(after), why: cut, isRest: true };
     rows.push({ ...others, count: drawn && rest(drawn.counts) });
+    return withRanges(rows, drawn);
+  }
+
+  function withRanges(rows, drawn) {
     return rows.map((row) => ({ ...row, range: drawn && fairRange(Math.min(1, row.after), drawn.total) }));
   }
 
@@ -102,7 +107,7 @@
     return { isNarrow, bar, room: end - bar, before: isNarrow ? null : after - 58, after, drawn, range: width };
   }
 
-  function drawHead(svg, at, scale) {
+  function drawHead(svg, at, scale, count) {
     const names = { after: "after", drawn: "drawn", range: at.isNarrow ? "fair" : "fair range" };
     if (at.before) names.before = "before";
     draw(svg, "text", { x: at.bar - 8, y: 14, "text-anchor": "end", class: "moving-faint" }, "token");
@@ -111,7 +116,7 @@
     }
     [0, 0.5, 1].forEach((part, index) => {
       const x = at.bar + part * at.room;
-      draw(svg, "line", { x1: x, x2: x, y1: 20, y2: HEAD + ROW * SHOWN, class: "moving-line sampling-grid" });
+      draw(svg, "line", { x1: x, x2: x, y1: 20, y2: HEAD + ROW * count, class: "moving-line sampling-grid" });
       if (at.isNarrow && part < 1) return;
       const anchor = ["start", "middle", "end"][index];
       draw(svg, "text", { x, y: 14, "text-anchor": anchor, class: "moving-faint" }, percent(part * scale));
@@ -192,7 +197,7 @@
     const at = columnsOf(width);
     const most = Math.max(...rows.filter((row) => !row.isRest).flatMap((row) => [row.before, row.after]));
     const scale = SCALES.find((end) => end >= Math.min(1, 1.3 * most)); // a draw may pass its bar
-    drawHead(svg, at, scale);
+    drawHead(svg, at, scale, rows.filter((row) => !row.isRest).length);
     rows.forEach((row, index) => drawRow(svg, row, HEAD + ROW * index, at, scale));
     rows.forEach((row, index) => {
       if (state.drawn && row.after > 0 && !row.isRest) drawCount(svg, row, state.drawn.total, HEAD + ROW * index, at, scale);
@@ -260,9 +265,9 @@
     return { ...chosen, ...rules, ...apply(chosen.logits, rules) };
   }
 
-  // The tokens of each prompt, the likeliest first; no rule changes this order.
-  function sortTokens({ names, prompts }) {
-    return prompts.map(({ text, logits }) => {
+  // The tokens of each prompt, the likeliest first; no rule changes this order. A prompt may have tokens of its own.
+  function sortTokens(data) {
+    return data.prompts.map(({ text, logits, names = data.names }) => {
       const order = logits.map((_, index) => index).sort((one, other) => logits[other] - logits[one]);
       return { prompt: text, logits: order.map((index) => logits[index]), names: order.map((index) => names[index]) };
     });
