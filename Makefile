@@ -26,7 +26,7 @@ unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONHOME PYTHONPATH PYTHONSAFEPA
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve pdf test test-all test-class lab format notebooks notebooks-elsewhere exercises drawings lint \
-        lock train bench multi30k one-core sequences broken-runs depth gpt capstone five-minutes grade grader-report mutation linkcheck clean
+        lock train bench multi30k one-core pronouns sequences broken-runs depth gpt capstone five-minutes grade grader-report mutation linkcheck clean
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -99,6 +99,9 @@ multi30k: $(READY) ## train German to English for an hour and write the scores (
 
 one-core: $(READY) ## time attention, an LSTM and the fused kernel on one core for half a minute
 	@$(RUN) -m transformer_ref.experiments.attention
+
+pronouns: $(READY) ## train the pronoun readers of the chapter on attention for a minute
+	@$(RUN) -m transformer_ref.experiments.attention_pronouns
 
 sequences: $(READY) ## train the copying models of the chapter on sequences for five minutes
 	@$(RUN) -m transformer_ref.experiments.sequences

@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 import torch
 
-from transformer_ref.experiments import attention, blocks, depth, gpt, results, sequences, training
+from transformer_ref.experiments import (
+    attention,
+    attention_pronouns,
+    blocks,
+    depth,
+    gpt,
+    results,
+    sequences,
+    training,
+)
+from transformer_ref.experiments.attention_pronouns import PronounReader
 from transformer_ref.experiments.capstone import ablations, five_minutes
 from transformer_ref.experiments.results import load_results
 
@@ -27,6 +37,7 @@ TRAINING: Pretended = {
 }  # fmt: skip
 RUNS: dict[str, tuple[ModuleType, Pretended]] = {
     "one_core": (attention, {"milliseconds": lambda: {"LSTM": [1.0]}}),
+    "pronouns": (attention_pronouns, {"train_reader": lambda seed: PronounReader()}),
     "sequences": (sequences, {"run": lambda plan: {"right": [[0.5]], "seconds": 1}}),
     "five_minutes": (five_minutes, {"run": lambda: {"seconds": 1, "dev": SCORES, "test": SCORES}}),
     "training": (training, TRAINING),

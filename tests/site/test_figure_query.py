@@ -80,7 +80,8 @@ def test_the_plane_shows_what_the_package_computes(plane: Locator, state: tuple[
     set_to(plane, TURN, state[0])
     set_to(plane, LENGTH, state[1])
     step, query = by_hand(), turned(*state)
-    output, weights = scaled_dot_product_attention(query[None], step["K"], step["V"])
+    undivided = math.sqrt(2) * query[None]  # the figure comes before the root
+    output, weights = scaled_dot_product_attention(undivided, step["K"], step["V"])
     shown = numbers_of(plane, ".moving-share", "data-weight")
     assert shown == pytest.approx(weights[0].tolist(), abs=1e-6)
     point = numbers_of(plane, ".moving-output", "data-output")
@@ -97,9 +98,9 @@ def test_the_plane_shows_what_the_package_computes(plane: Locator, state: tuple[
 
 def test_it_begins_with_the_numbers_of_the_drawing(plane: Locator) -> None:
     text = words_of(plane)
-    assert "Query (2.00, 1.00). Products: cat 4.00, sat 1.00, it 3.00." in text
-    assert "cat 0.62, sat 0.07, it 0.31." in text
-    assert "Output (1.55, 3.47): mostly the value of \N{LEFT DOUBLE QUOTATION MARK}cat" in text
+    assert "Query (1.00, 1.00). Products: cat 2.00, sat 0.00, it 1.00." in text
+    assert "cat 0.67, sat 0.09, it 0.24." in text
+    assert "Output (1.58, 3.49): mostly the value of \N{LEFT DOUBLE QUOTATION MARK}cat" in text
 
 
 @pytest.mark.parametrize("slider", [TURN, LENGTH])
@@ -144,7 +145,7 @@ def test_the_handle_is_dragged(plane: Locator) -> None:
     mouse.move(frame["x"] + frame["width"] / 2 - 90, frame["y"] + frame["height"] / 2, steps=4)
     mouse.up()
     query = numbers_after(words_of(plane), "Query ")[:2]
-    assert query[0] < -2, "it points to the left"
+    assert query[0] < -1.4, "it points to the left"
     assert abs(query[1]) < 0.2
     weights = numbers_of(plane, ".moving-share", "data-weight")
     assert WORDS[weights.index(max(weights))] == "sat"

@@ -18,7 +18,7 @@ from transformer_ref.experiments.attention import by_hand
 pytestmark = pytest.mark.browser
 
 PAGE, CLOSER = "book/attention.html", "book/closer/attention.html"
-HAND_STEPS = ("Q", "K", "V", "products", "scores", "weights", "output")
+HAND_STEPS = ("Q", "K", "V", "products", "weights", "output")
 STEPS = ("Q", "K", "V", "products", "scores", "masked", "weights", "output")
 MISTAKES = ("right", "axis", "root", "view")
 FEATURES = 3  # so many are shown
@@ -88,7 +88,7 @@ def test_each_step_by_hand_is_that_of_the_package(walk: Locator) -> None:
     expected = by_hand()
     for index, name in enumerate(HAND_STEPS):
         go_to(walk, index)
-        expect(walk.locator(".walk-title")).to_contain_text(f"Step {index + 1} of 7")
+        expect(walk.locator(".walk-title")).to_contain_text(f"Step {index + 1} of 6")
         shown = grid(walk)
         assert shown.shape == expected[name].shape
         assert_shown(shown, expected[name])
@@ -107,22 +107,22 @@ def test_each_step_by_hand_is_that_of_the_package(walk: Locator) -> None:
 
 
 def test_it_begins_with_the_product_of_the_page(walk: Locator) -> None:
-    assert said(walk)[0] == "2 \N{MIDDLE DOT} 2 + 1 \N{MIDDLE DOT} 0 = 4"
+    assert said(walk)[0] == "1 \N{MIDDLE DOT} 2 + 1 \N{MIDDLE DOT} 0 = 2"
     lit = walk.locator(".walk-left .walk-lit").all_inner_texts()
-    assert lit == ["2", "1"], "the query of it"
+    assert lit == ["1", "1"], "the query of it"
     assert walk.locator(".walk-top .walk-lit").all_inner_texts() == ["2", "0"], "the key of cat"
-    assert walk.locator(".walk-result .walk-lit").all_inner_texts() == ["4"]
+    assert walk.locator(".walk-result .walk-lit").all_inner_texts() == ["2"]
 
 
 def test_cells_are_chosen_by_keyboard(walk: Locator) -> None:
     walk.get_by_role("gridcell", selected=True).focus()
     keyboard = walk.page.keyboard
     for key, line in (
-        ("ArrowUp", "2 * 2 + 0 * 0 = 4"),
-        ("ArrowRight", "2 * 1 + 0 * (-1) = 2"),
-        ("ArrowUp", "0 * 1 + 2 * (-1) = -2"),
-        ("ArrowUp", "0 * 1 + 2 * (-1) = -2"),  # it is the first row
-        ("ArrowLeft", "0 * 2 + 2 * 0 = 0"),
+        ("ArrowUp", "1 * 2 + 0 * 0 = 2"),
+        ("ArrowRight", "1 * 1 + 0 * (-1) = 1"),
+        ("ArrowUp", "0 * 1 + 1 * (-1) = -1"),
+        ("ArrowUp", "0 * 1 + 1 * (-1) = -1"),  # it is the first row
+        ("ArrowLeft", "0 * 2 + 1 * 0 = 0"),
     ):
         keyboard.press(key)
         assert said(walk)[0].replace("\N{MIDDLE DOT}", "*") == line
@@ -135,15 +135,15 @@ def test_the_buttons_stay_within_the_steps(walk: Locator) -> None:
     height = walk.locator(".walk-stage").bounding_box()
     go_to(walk, 0)
     back.press("Enter")  # does nothing, and keeps the focus
-    expect(walk.locator(".walk-title")).to_contain_text("Step 1 of 7")
+    expect(walk.locator(".walk-title")).to_contain_text("Step 1 of 6")
     expect(back).to_be_focused()
-    for _ in range(7):
+    for _ in range(6):
         forward.press("Enter")
         now = walk.locator(".walk-stage").bounding_box()
         assert now
         assert height
         assert now["height"] == height["height"], "nothing below jumps"
-    expect(walk.locator(".walk-title")).to_contain_text("Step 7 of 7")
+    expect(walk.locator(".walk-title")).to_contain_text("Step 6 of 6")
     expect(forward).to_have_attribute("aria-disabled", "true")
     expect(walk.locator(".walk-steps [aria-current]")).to_have_text("times V")
 

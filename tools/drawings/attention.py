@@ -66,28 +66,27 @@ def pronoun() -> Drawing:
 
 
 def look_up() -> Drawing:
-    """One query against three keys: products, scores, weights, and the mean of the values."""
+    """One query against three keys: products, weights, and the mean of the values."""
     drawing = Drawing()
     query, keys, values = STEP["Q"][2], STEP["K"], STEP["V"]
     drawing.grid((38, 0), [query], "query", rows=["it"], cell=NARROW_PAIR)
     drawing.text((106, 12), "the query: what “it” looks for", "query", size=13, anchor="start")
     top = 74.0
     for text, x, role in (
-        ("keys", 68, "key"), ("q · k", 120, "ink"), ("÷ √2", 165, "ink"),
-        ("weights", 233, "ink"), ("values", 310, "value"),
+        ("keys", 68, "key"), ("q · k", 130, "ink"), ("weights", 213, "ink"),
+        ("values", 310, "value"),
     ):  # fmt: skip
         drawing.text((x, top - 16), text, role, size=13, style="bold")
     for row, word in enumerate(WORDS):
         y = top + row * 34
-        numbers = {name: STEP[name][2][row] for name in ("products", "scores", "weights")}
+        numbers = {name: STEP[name][2][row] for name in ("products", "weights")}
         drawing.grid((38, y), [keys[row]], "key", rows=[word], cell=NARROW_PAIR)
-        drawing.text((120, y + 12), f"{numbers['products']:.0f}", size=13, style="fixed")
-        drawing.text((165, y + 12), f"{numbers['scores']:.2f}", size=13, style="fixed")
+        drawing.text((130, y + 12), f"{numbers['products']:.0f}", size=13, style="fixed")
         drawing.box(
-            Area(196, y + 3, max(2, 44 * numbers["weights"]), 18), "", "query", opacity=0.45
+            Area(176, y + 3, max(2, 60 * numbers["weights"]), 18), "", "query", opacity=0.45
         )
         drawing.text(
-            (238, y + 12), f"{numbers['weights']:.2f}", size=13, style="fixed", anchor="start"
+            (232, y + 12), f"{numbers['weights']:.2f}", size=13, style="fixed", anchor="start"
         )
         drawing.grid((280, y), [values[row]], "value", cell=NARROW_PAIR)
     bottom = top + 3 * 34
@@ -118,12 +117,9 @@ def three_projections() -> Drawing:
 
 def scores_to_output(narrow: bool = False) -> Drawing:
     """From queries, keys and values to the output, matrix by matrix."""
-    products, scores, weights, output = (
-        STEP[name] for name in ("products", "scores", "weights", "output")
-    )
+    products, weights, output = (STEP[name] for name in ("products", "weights", "output"))
     matrices = (
-        Matrix("products Q Kᵀ", products, "ink", "divide\nby √2", WORDS, SQUARE),
-        Matrix("scores", scores, "ink", "softmax\nby row", WORDS, SQUARE),
+        Matrix("products Q Kᵀ", products, "ink", "softmax\nby row", WORDS, SQUARE),
         Matrix("weights", weights, "query", "times V", WORDS, SQUARE, shade=True),
         Matrix("output", output, "value", cell=(50, 24)),
     )

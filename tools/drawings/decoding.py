@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tools.drawings.kit import Area, Drawing
+from transformer_ref.attention import scaled_dot_product_attention
 from transformer_ref.experiments.attention import WORDS
 from transformer_ref.experiments.attention import by_hand as attention_by_hand
 from transformer_ref.experiments.decoding import (
@@ -174,9 +175,10 @@ def cache() -> Drawing:
 def _masked_output(newest: int) -> list[float]:
     """Return what this word gets when it sees itself and those before it."""
     step = attention_by_hand()
-    scores = step["scores"][newest, : newest + 1]
-    output: list[float] = (scores.softmax(dim=-1) @ step["V"][: newest + 1]).tolist()
-    return output
+    seen = slice(newest + 1)
+    query = step["Q"][newest : newest + 1]
+    output, _ = scaled_dot_product_attention(query, step["K"][seen], step["V"][seen])
+    return [float(number) for number in output[0]]
 
 
 def edits() -> Drawing:

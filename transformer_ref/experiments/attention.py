@@ -7,7 +7,6 @@ Half a minute on one core; processor time, so that other programs on the machine
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -27,25 +26,24 @@ D_MODEL, HEADS = 128, 4
 # The example by hand: three words with two features each, and the three matrices.
 WORDS = ("cat", "sat", "it")
 X = ((2.0, 0.0), (0.0, 1.0), (1.0, 1.0))
-W_Q = ((0.0, 1.0), (2.0, 0.0))
+W_Q = ((0.0, 1.0), (1.0, 0.0))
 W_K = ((1.0, 0.0), (1.0, -1.0))
 W_V = ((1.0, 2.0), (0.0, 1.0))
 
 
 def by_hand() -> dict[str, Tensor]:
-    """Return each step of the example, as the drawings show them.
+    """Return each step of the example, as the drawings show them, not yet divided by the root.
 
     Returns:
-        X, W_q, W_k, W_v; Q, K and V (3, 2); products, scores, weights (3, 3); output (3, 2).
+        X, W_q, W_k, W_v; Q, K and V (3, 2); products and weights (3, 3); output (3, 2).
     """
     x, w_q, w_k, w_v = (torch.tensor(rows) for rows in (X, W_Q, W_K, W_V))
     query, key, value = x @ w_q, x @ w_k, x @ w_v
     products = query @ key.T
-    scores = products / math.sqrt(query.shape[-1])
-    weights = scores.softmax(dim=-1)
+    weights = products.softmax(dim=-1)
     return {
         "X": x, "W_q": w_q, "W_k": w_k, "W_v": w_v, "Q": query, "K": key, "V": value,
-        "products": products, "scores": scores, "weights": weights, "output": weights @ value,
+        "products": products, "weights": weights, "output": weights @ value,
     }  # fmt: skip
 
 

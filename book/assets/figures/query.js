@@ -158,7 +158,7 @@
     const share = even ? "all three values alike" : `${much} the value of \u201c${words[first]}\u201d`;
     return [
       `Query ${pair(query)}. Products: ${list(words, products)}.`,
-      `Divided by \u221a2, and after the softmax: ${list(words, weights)}.`,
+      `After the softmax: ${list(words, weights)}.`,
       `Output ${pair(output)}: ${share}.`,
     ];
   }
@@ -183,7 +183,7 @@
     function update() {
       const query = turned(data.query, Number(turn.input.value), Number(longer.input.value));
       const products = keys.map((key) => dot(query, key));
-      const weights = softmax(products.map((product) => product / Math.sqrt(query.length)));
+      const weights = softmax(products);
       const state = { ...data, asks, reach, query, products, weights, output: mean(weights, values) };
       turn.show(`${number(Number(turn.input.value), 0)}\u00b0`);
       longer.show(number(Math.hypot(...query), 2));

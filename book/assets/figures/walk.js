@@ -47,7 +47,7 @@
     const size = Q[0].length;
     const under = mistake === "root" ? data.heads : size;
     const products = times(Q, transpose(K));
-    const scores = map(products, (value) => value / Math.sqrt(under));
+    const scores = data.divide ? map(products, (value) => value / Math.sqrt(under)) : products;
     const masked = data.causal ? map(scores, (value, row, column) => (column > row ? -Infinity : value)) : scores;
     const weights = mistake === "axis" ? transpose(transpose(masked).map(softmax)) : masked.map(softmax);
     return { X: data.X, Q, K, V, products, scores, masked, weights, output: times(weights, V), under, size };
@@ -56,7 +56,7 @@
   // ---- the steps: what is multiplied with what ------------------------------------------------------
 
   // `left` and `top` make `result`, cell by cell; without `top`, each cell comes from the one in its place, or its row.
-  function stepsOf({ causal }) {
+  function stepsOf({ causal, divide }) {
     const names = [["Q", "q", "queries"], ["K", "k", "keys"], ["V", "v", "values"]];
     const projections = names.map(([name, letter, words]) => (
       { kind: "project", letter, left: "X", top: `W_${letter}`, result: name, chip: name,
@@ -68,12 +68,12 @@
       { kind: "scale", left: "products", result: "scores", chip: "\u00f7 root",
         title: "divided by the root: the scores" },
       { kind: "mask", left: "scores", result: "masked", chip: "mask", title: "masked: nobody sees what comes later" },
-      { kind: "softmax", left: causal ? "masked" : "scores", result: "weights", chip: "softmax",
-        title: "softmax: the weights" },
+      { kind: "softmax", left: causal ? "masked" : divide ? "scores" : "products", result: "weights", chip: "softmax",
+        title: "softmax of each row: the weights" },
       { kind: "output", left: "weights", top: "V", result: "output", chip: "times V",
         title: "weights times V: the output" },
     ];
-    return steps.filter(({ kind }) => causal || kind !== "mask");
+    return steps.filter(({ kind }) => (causal || kind !== "mask") && (divide || kind !== "scale"));
   }
 
   // What a matrix is made of, and how much of it is shown.
