@@ -75,6 +75,24 @@ window.moving = (() => {
     return names.map((textContent) => make(row, "button", { type: "button", textContent }));
   }
 
+  const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+  // Rows of buttons of which the tab key reaches one; the arrows go on from there.
+  function makeRoving(buttons) {
+    buttons.forEach((row, down) => row.forEach((button, right) => {
+      button.tabIndex = down + right ? -1 : 0;
+      button.addEventListener("focus", () => {
+        buttons.flat().forEach((other) => { other.tabIndex = other === button ? 0 : -1; });
+      });
+      button.addEventListener("keydown", (event) => {
+        if (!(event.key in MOVES)) return;
+        event.preventDefault(); // the page would scroll
+        const [rows, columns] = MOVES[event.key];
+        buttons[down + rows]?.[right + columns]?.focus();
+      });
+    }));
+  }
+
   // A button that lets a figure step by itself until `step()` says that it was the last one.
   // Whoever wants less motion does not see it, and steps by hand. Returns what stops it.
   function makePlayer(play, pause, { begin, step }) {
@@ -155,6 +173,6 @@ window.moving = (() => {
 
   return {
     number, percent, dot, softmax, make, draw, clear,
-    makeSlider, makeSelect, makeButtons, makePlayer, makeSteps, makeWords, onNewWidth, dataFor, start,
+    makeSlider, makeSelect, makeButtons, makeRoving, makePlayer, makeSteps, makeWords, onNewWidth, dataFor, start,
   };
 })();

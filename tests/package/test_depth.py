@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 
@@ -9,6 +11,7 @@ from transformer_ref.applications.g2p import MODEL_CONFIG, make_examples
 from transformer_ref.data import load_cmudict
 from transformer_ref.experiments import depth
 from transformer_ref.experiments.results import load_results
+from transformer_ref.gpt import GPT
 from transformer_ref.model import Transformer
 
 
@@ -104,6 +107,41 @@ def test_a_key_that_is_forbidden_is_not_seen() -> None:
     for tokens in (ids, torch.cat([ids[:, [1, 0]], ids[:, 2:]], dim=1)):
         depth.share_without(model, 0, forbidden, tokens, labels)
     torch.testing.assert_close(seen[0][:, 2:], seen[1][:, 2:])
+
+
+def answer_by_hand(model: GPT, ids: torch.Tensor, hidden: tuple[int, int] | None) -> torch.Tensor:
+    """The last answer of a reader of two layers, one head and pre-norm, query by query."""
+    (x,) = model.positions(model.embedding(ids[None]))
+    for index, layer in enumerate(model.layers):
+        attention, read = layer.self_attention, layer.norm1(x)
+        query, key, value = (
+            part(read) for part in (attention.q_proj, attention.k_proj, attention.v_proj)
+        )
+        mixed = torch.zeros_like(x)
+        for t in range(len(ids)):
+            seen = [s for s in range(t + 1) if (index, s) != hidden]
+            if seen:
+                weights = (key[seen] @ query[t] / query.shape[-1] ** 0.5).softmax(dim=0)
+                mixed[t] = weights @ value[seen]
+        x = x + attention.out_proj(mixed)
+        x = x + layer.feed_forward(layer.norm2(x))
+    logits: torch.Tensor = model.output_proj(model.norm(x[-1]))
+    return logits.softmax(dim=-1)
+
+
+def test_each_key_is_hidden_from_all_queries_of_its_layer() -> None:
+    torch.manual_seed(0)
+    model, ids = depth.new_reader(2).eval(), depth.recall_batch(1)[0][0, :6]
+    for weight in model.parameters():  # so that the attention matters
+        torch.nn.init.normal_(weight, std=0.5)
+    found = depth.hide_each_key(model, ids)
+    with torch.inference_mode():
+        torch.testing.assert_close(found["answer"], answer_by_hand(model, ids, None))
+        for layer, key in itertools.product(range(2), range(6)):
+            expected = answer_by_hand(model, ids, (layer, key))
+            torch.testing.assert_close(found["without"][layer, key], expected)
+    maps = torch.cat(depth.maps_of(model, ids[None]))
+    assert torch.equal(found["weights"], maps)
 
 
 def test_the_last_state_of_the_decoder_is_what_the_output_layer_reads() -> None:

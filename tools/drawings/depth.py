@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import torch
+
 from tools.drawings.kit import Area, Drawing, Matrix, Point, chain
-from transformer_ref.experiments.depth import LETTERS, TOKENS, by_hand, reach
+from transformer_ref.experiments.depth import (
+    ASKED_AT,
+    LETTERS,
+    NAMES,
+    TOKENS,
+    by_hand,
+    reach,
+    recall_batch,
+)
 
 # The softmax leaves the other keys less than a thousandth; the drawings round that away.
 STEP = {
@@ -23,6 +33,7 @@ def drawings() -> dict[str, Drawing]:
         "previous-token-narrow": previous_token(narrow=True),
         "induction": induction(),
         "induction-narrow": induction(narrow=True),
+        "hidden": hidden(),
         "path": path(),
         "receptive-field": receptive_field(),
     }
@@ -81,6 +92,37 @@ def induction(narrow: bool = False) -> Drawing:
         ),
         TOKENS, narrow,
     )  # fmt: skip
+
+
+def hidden() -> Drawing:
+    """Where the weight of the last letter goes, and which keys its answer needs: by cells.
+
+    The page asserts that the trained model does the same; a drawing has no trained numbers.
+    """
+    torch.manual_seed(0)
+    ids, _, answer_at = recall_batch(1)
+    asks = ASKED_AT[0]
+    followed = int(answer_at[0, asks])
+    letters = [NAMES[i] for i in ids[0, : asks + 1].tolist()]
+    maps = (
+        ("most weight from\nthe last a", "key", {(asks - 1, 0), (followed, 1)}),
+        ("hidden, it changes\nthe answer", "lit", {(followed - 1, 0), (followed, 1)}),
+    )
+    drawing, (width, height) = Drawing(), (66.0, 22.0)
+    for number, (title, role, marked) in enumerate(maps):
+        left = 40 + number * (2 * width + 24)
+        drawing.text((left + width, -48), title, role, style="bold")
+        for layer in (0, 1):
+            drawing.text((left + (layer + 0.5) * width, -12), f"layer {layer}", "muted", size=13)
+            for place in range(len(letters)):
+                area = Area(left + layer * width, place * height, width, height)
+                strength = 0.55 if (place, layer) in marked else 0.05
+                drawing.box(area, "", role, kind="box cell", opacity=strength)
+                if (place, layer) in marked:
+                    drawing.text(area.at(0.5, 0.5), "yes", size=13)
+    for place, letter in enumerate(letters):
+        drawing.text((30, (place + 0.5) * height), letter, "muted", anchor="end")
+    return drawing
 
 
 def path() -> Drawing:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -28,6 +29,8 @@ from transformer_ref.model import Transformer
 from transformer_ref.training import split_target
 
 SYMBOLS, LENGTH = 12, 24
+NAMES = "abcdefghijkl"  # of the symbols
+ASKED_AT = (13, 12, 9)  # questions of the chapter's example in which the reader hides keys
 NOT_ASKED = -100  # what cross_entropy leaves out
 
 TEN_SEEDS, THREE_SEEDS = range(10), range(3)
@@ -163,6 +166,28 @@ def maps_of(model: GPT, ids: Tensor) -> list[Tensor]:
     return [weights[:, 0] for weights in recorded.values()]  # its only head
 
 
+@contextmanager
+def keys_hidden(model: GPT, layer: int, forbidden: Tensor) -> Iterator[None]:
+    """Hide keys from the queries of one layer while the context lasts.
+
+    Args:
+        model: a trained reader.
+        layer: whose attention is restricted.
+        forbidden: (B, T, T) bool, the keys that each query may not see.
+    """
+    mask = causal_mask(forbidden.shape[-1]) & ~forbidden[:, None]
+
+    def change_mask(module: nn.Module, args: Any, kwargs: Any) -> Any:
+        return (*args[:3], mask), {**kwargs, "is_causal": False}
+
+    attention = model.get_submodule(f"layers.{layer}.self_attention")
+    handle = attention.register_forward_pre_hook(change_mask, with_kwargs=True)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
 def share_without(model: GPT, layer: int, forbidden: Tensor, ids: Tensor, labels: Tensor) -> float:
     """What is right where one layer may not look at some keys.
 
@@ -173,17 +198,53 @@ def share_without(model: GPT, layer: int, forbidden: Tensor, ids: Tensor, labels
         ids: (B, T).
         labels: (B, T).
     """
-    mask = causal_mask(ids.shape[1]) & ~forbidden[:, None]
+    with torch.inference_mode(), keys_hidden(model, layer, forbidden):
+        return share_right(model(ids), labels)
 
-    def change_mask(module: nn.Module, args: Any, kwargs: Any) -> Any:
-        return (*args[:3], mask), {**kwargs, "is_causal": False}
 
-    attention = model.get_submodule(f"layers.{layer}.self_attention")
-    handle = attention.register_forward_pre_hook(change_mask, with_kwargs=True)
+def hide_each_key(model: GPT, ids: Tensor) -> dict[str, Tensor]:
+    """Hide one key after another from all queries of one layer, and read the last answer.
+
+    Args:
+        model: a trained reader of L layers.
+        ids: (T,), up to the token that asks.
+
+    Returns:
+        answer (V,), the probabilities with nothing hidden; without (L, T, V), those with a key
+        hidden in a layer; weights (L, T, T), the attention weights with nothing hidden.
+    """
+    length = len(ids)
+    each_alone = torch.eye(length).bool()[:, None].expand(-1, length, -1)  # (key, T, T)
+    rows = ids.expand(length, -1)
+    without = []
     with torch.inference_mode():
-        share = share_right(model(ids), labels)
-    handle.remove()
-    return share
+        answer = model(ids[None])[0, -1].softmax(dim=-1)
+        for layer in range(len(model.layers)):
+            with keys_hidden(model, layer, each_alone):
+                without.append(model(rows)[:, -1].softmax(dim=-1))
+    weights = torch.cat(maps_of(model, ids[None]))
+    return {"answer": answer, "without": torch.stack(without), "weights": weights}
+
+
+def keys_to_hide(model: GPT, ids: Tensor, labels: Tensor, places: Sequence[int]) -> dict[str, Any]:
+    """What the moving figure of the chapter shows of some questions of one sequence.
+
+    Args:
+        model: a trained reader.
+        ids: (T,).
+        labels: (T,).
+        places: where there is a question.
+
+    Returns:
+        symbols, the names of the ids; for each question the letters up to it, the right id, and
+        what :func:`hide_each_key` finds.
+    """
+    questions = []
+    for place in places:
+        letters = [NAMES[i] for i in ids[: place + 1].tolist()]
+        found = hide_each_key(model, ids[: place + 1])
+        questions.append({"letters": letters, "right": int(labels[place]), **found})
+    return {"symbols": NAMES, "questions": questions}
 
 
 def decoder_states(model: Transformer, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:

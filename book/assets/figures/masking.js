@@ -4,7 +4,7 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="masking">.
 
 (() => {
-  const { number, percent, softmax, make, makeSelect, makeButtons, makeWords, dataFor, start } = window.moving;
+  const { number, percent, softmax, make, makeSelect, makeButtons, makeRoving, makeWords, dataFor, start } = window.moving;
   const PAD = "pad";
 
   const share = (weight) => (weight < 0.005 ? "under 1%" : percent(weight));
@@ -252,37 +252,22 @@
 
   // ---- the mask to build: the grid -----------------------------------------------------------------
 
-  const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-
-  // One cell can be reached with the tab key, and the arrows go on from there.
   function makeGrid(place, task, onChange, onReach) {
     place.replaceChildren();
     const { tokens } = task;
     const answer = map(task.right, () => false);
     const buttons = makeTable(place, "May the query see the key?", tokens).map((row, query) => tokens.map((_, key) => {
-      const button = make(make(row, "td"), "button", { type: "button", tabIndex: query + key ? -1 : 0 });
+      const button = make(make(row, "td"), "button", { type: "button" });
       button.setAttribute("aria-label", `query ${query} ${tokens[query]}, key ${key} ${tokens[key]}`);
       button.addEventListener("click", () => {
         answer[query][key] = !answer[query][key];
         show();
         onChange();
       });
-      button.addEventListener("focus", () => reach(button));
       for (const event of ["focus", "click", "pointerenter"]) button.addEventListener(event, () => onReach(query, key));
-      button.addEventListener("keydown", (event) => move(event, query, key));
       return button;
     }));
-
-    function reach(button) {
-      buttons.flat().forEach((other) => { other.tabIndex = other === button ? 0 : -1; });
-    }
-
-    function move(event, query, key) {
-      if (!(event.key in MOVES)) return;
-      event.preventDefault(); // the page would scroll
-      const [down, right] = MOVES[event.key];
-      buttons[query + down]?.[key + right]?.focus();
-    }
+    makeRoving(buttons);
 
     function show(wrong = []) {
       map(answer, (may, query, key) => {
