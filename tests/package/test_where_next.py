@@ -1,4 +1,4 @@
-"""What the page "Where next" builds, guesses with and names in another library is as it says."""
+"""What the page "The Transformer today" builds, counts and names in a library is as it says."""
 
 from __future__ import annotations
 
@@ -8,17 +8,28 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
-from transformers import LlamaConfig
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
 
-from transformer_ref.experiments.where_next import draft_by_counts, draft_by_neighbour
+from transformer_ref.experiments.where_next import (
+    BANDWIDTH,
+    OPERATIONS,
+    PUBLISHED,
+    Sizes,
+    count_parameters,
+    draft_by_counts,
+    draft_by_neighbour,
+    resources,
+)
 from transformer_ref.g2p import load_g2p
 from transformer_ref.positions import frequencies
 
-PAGE = Path(__file__).resolve().parents[2] / "book" / "where_next.ipynb"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "book" / "where_next.ipynb"
 CELLS = {
     cell["id"]: "".join(cell["source"])
     for cell in json.loads(PAGE.read_text(encoding="utf-8"))["cells"]
@@ -88,7 +99,78 @@ def test_what_the_reader_is_to_find_is_there() -> None:
     assert library.origin is not None
     llama = Path(library.origin).parent / "models" / "llama" / "modeling_llama.py"
     source = llama.read_text(encoding="utf-8")
-    assert names <= set(re.findall(r"^(?:class|def) (\w+)", source, re.MULTILINE))
+    config = LlamaConfig(
+        vocab_size=8, hidden_size=8, num_attention_heads=2, intermediate_size=8, num_hidden_layers=1
+    )
+    modules = LlamaForCausalLM(config).named_modules()
+    known = set(re.findall(r"^(?:class|def) (\w+)", source, re.MULTILINE))
+    known |= {name.rpartition(".")[2] for name, _ in modules}
+    known |= {*config.to_dict(), *config.rope_parameters}
+    assert names <= known
+
+
+# ---- what a model takes --------------------------------------------------------------------------
+
+
+def as_the_library_has_it(sizes: Sizes) -> nn.Module:
+    """Build a model of these sizes in the library, without memory for its weights."""
+    config: Any
+    with torch.device("meta"):
+        if sizes.learned_positions:
+            config = GPT2Config(
+                vocab_size=sizes.vocab_size, n_positions=sizes.learned_positions,
+                n_embd=sizes.d_model, n_layer=sizes.num_layers, n_head=sizes.num_heads,
+                n_inner=sizes.d_ff,
+            )  # fmt: skip
+            return GPT2LMHeadModel(config)
+        config = LlamaConfig(
+            vocab_size=sizes.vocab_size, hidden_size=sizes.d_model,
+            num_hidden_layers=sizes.num_layers, num_attention_heads=sizes.num_heads,
+            num_key_value_heads=sizes.num_sets, intermediate_size=sizes.d_ff,
+        )  # fmt: skip
+        return LlamaForCausalLM(config)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_parameters_are_those_of_the_library(name: str) -> None:
+    theirs = as_the_library_has_it(PUBLISHED[name])
+    assert count_parameters(PUBLISHED[name]) == sum(p.numel() for p in theirs.parameters())
+
+
+def test_the_counts_are_those_that_were_published() -> None:
+    """Kaplan's 6 N per token; the papers of GPT-2 (its repository), Llama 2 and Llama 3."""
+    takes = {name: resources(sizes) for name, sizes in PUBLISHED.items()}
+    assert takes["GPT-2"].parameters == pytest.approx(124e6, rel=0.005)
+    assert takes["Llama 2 7B"].parameters == pytest.approx(6.74e9, rel=0.001)
+    assert takes["Llama 3 8B"].parameters == pytest.approx(8.03e9, rel=0.001)
+    assert takes["Llama 3 405B"].parameters == pytest.approx(405e9, rel=0.005)
+    assert takes["Llama 3 405B"].operations == pytest.approx(3.8e25, rel=0.01)
+    assert takes["GPT-2"].operations is None
+
+
+@torch.no_grad()
+def test_bytes_are_those_of_tensors() -> None:
+    sizes = Sizes(16, 2, 4, 2, 24, 10)
+    model = as_the_library_has_it(sizes).to_empty(device="cpu").bfloat16()
+    takes = resources(sizes, bandwidth=1e6)
+    assert takes.weights == takes.gradients == sum(p.nbytes for p in model.parameters())
+    assert takes.optimizer == sum(3 * 4 * p.numel() for p in model.parameters())
+    cache = model(torch.zeros(1, 5, dtype=torch.long), use_cache=True).past_key_values
+    kept = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
+    assert 5 * takes.cache == kept
+    assert takes.seconds == pytest.approx(takes.weights / 1e6)
+
+
+def test_the_speed_of_the_card_is_the_one_that_was_measured() -> None:
+    rows = json.loads((ROOT / "benchmarks/results.json").read_text(encoding="utf-8"))["results"]
+    measured = {
+        name: value
+        for row in rows
+        if "H100" in row["conditions"].get("gpu", "")
+        for name, value in row["details"].items()
+    }
+    assert pytest.approx(measured["copy_bytes_per_second"], rel=0.02) == BANDWIDTH
+    assert pytest.approx(measured["matmul_flops_per_second"], rel=0.02) == OPERATIONS
 
 
 def test_drafts_guess_from_the_list_that_they_were_given() -> None:

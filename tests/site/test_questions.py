@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -306,6 +306,14 @@ def product_at_one_place() -> list[Any]:
     return [(turn @ query) @ key, query @ (turn @ key), both, 7 * both]
 
 
+def cache_of_a_large_llama() -> list[Any]:
+    sizes = where_next_example.Sizes(64 * 128, 80, 64, 8, 28_672, 32_000)
+    shared, full = (
+        where_next_example.resources(replace(sizes, num_sets=sets)).cache / 1024 for sets in (8, 64)
+    )
+    return [shared, full, shared / 2]
+
+
 def weights_of_two_experts() -> list[Any]:
     return [torch.tensor([5.0, 5.0]).softmax(dim=0)[0], 1, 5]
 
@@ -330,6 +338,7 @@ COMPUTED: dict[tuple[str, str], Callable[..., list[Any]]] = {
     ("depth", "By hand"): layers_that_span,
     ("capstone", "By hand"): scores_of_five_words,
     ("where_next", "By hand"): product_at_one_place,
+    ("where_next", "Llama 2 70B has"): cache_of_a_large_llama,
     ("where_next", "A token's two"): weights_of_two_experts,
 }
 # Numbers that are no results: how many layers a thought takes.

@@ -1,4 +1,4 @@
-"""The drawings of the page "Where next"; their numbers are those of its examples by hand."""
+"""The drawings of the page "The Transformer today"; their numbers are its examples by hand."""
 
 from __future__ import annotations
 
@@ -35,26 +35,54 @@ def drawings() -> dict[str, Drawing]:
 def then_and_now() -> Drawing:
     """A layer of 2017 beside one of today; what has changed is lit."""
     drawing = Drawing()
-    columns = (
-        (0.0, "2017", ("embedding\n+ positions", "masked self-\nattention", "add & norm",
-                       "feed-forward,\nReLU", "add & norm"), ()),
-        (194.0, "today", ("embedding", "RMSNorm", "self-attention,\nrotary, grouped", "+",
-                          "RMSNorm", "feed-forward,\nSwiGLU", "+"),
-         (0, 1, 2, 4, 5)),
-    )  # fmt: skip
-    for x, title, parts, changed in columns:
-        drawing.text((x + 74, 0), title, style="bold")
-        y, places = 18.0, []
-        for number, part in enumerate(parts):
-            height = 42 if "\n" in part else 26
-            width, left = (30.0, x + 59) if part == "+" else (148.0, x)
-            role = "residual" if part in ("+", "add & norm") else "ink"
-            role = "lit" if number in changed else role
-            places.append(drawing.box(Area(left, y, width, height), part, role, size=13))
-            y += height + 20
-        for above, below in pairwise(places):
-            drawing.line([above.at(0.5, 1), below.at(0.5, 0)], "muted", arrow=True)
+    _layer(
+        drawing,
+        0,
+        "2017",
+        "embedding\n+ positions",
+        ("masked self-\nattention", "feed-forward,\nReLU"),
+    )
+    parts = "self-attention,\nrotary, grouped", "feed-forward,\nSwiGLU"
+    _layer(drawing, 182, "today", "embedding", parts, before="RMSNorm")
     return drawing
+
+
+def _layer(
+    drawing: Drawing, x: float, title: str, first: str, sublayers: tuple[str, str], before: str = ""
+) -> None:
+    """Draw the residual stream as one line from top to bottom, and two sublayers to its right.
+
+    Args:
+        drawing: where.
+        x: the left edge.
+        title: above the layer.
+        first: what the stream begins with.
+        sublayers: their names.
+        before: a norm in front of each sublayer; if there is none, one on the stream after each.
+    """
+    stream, middle = x + 22, x + 108
+    role = "lit" if before else "ink"
+    drawing.text((x + 83, 0), title, style="bold")
+    on_stream = [drawing.box(Area(x, 16, 166, 42), first, role, size=13)]
+    for label, top in zip(sublayers, (74.0, 204.0), strict=True):
+        box = Area(x + 52, top + (44 if before else 24), 114, 42)
+        enters = box.y
+        if before:
+            norm = drawing.box(Area(box.x, top + 8, 114, 24), before, role, size=13)
+            drawing.line([(middle, norm.bottom), (middle, box.y)], "muted", arrow=True)
+            enters = norm.y
+        drawing.line([(stream, top), (middle, top), (middle, enters)], "muted", arrow=True)
+        drawing.box(box, label, role, size=13)
+        added = box.bottom + 14
+        drawing.line(
+            [(middle, box.bottom), (middle, added), (stream + 12, added)], "muted", arrow=True
+        )
+        on_stream.append(drawing.box(Area(stream - 12, added - 10, 24, 20), "+", "residual"))
+        if not before:
+            on_stream.append(drawing.box(Area(x, added + 22, 44, 24), "norm", "residual", size=13))
+    for above, below in pairwise([*on_stream, Area(x, 344, 44, 0)]):
+        ends = [(stream, above.bottom), (stream, below.y)]
+        drawing.line(ends, "residual", arrow=below.y == 344, width=3)
 
 
 def rotary() -> Drawing:

@@ -1,10 +1,15 @@
-"""What the page "Where next" does by hand, and the two cheap drafts of its speculative decoding."""
+"""What the page "The Transformer today" does by hand, counts and guesses with.
+
+Its examples by hand, what published models take in memory and time, and the two cheap drafts of
+its speculative decoding.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from os.path import commonprefix
 
 import torch
@@ -17,7 +22,8 @@ Entry = tuple[str, list[list[str]]]
 # From a word and the ids so far, the ids that may come next.
 Draft = Callable[[str, Sequence[int]], list[int]]
 
-# A query and a key, which the places of their tokens turn: this many radians for each place.
+# A query and a key, which the places of their tokens turn: this many radians for each place, as
+# in pair 1 of a head with 8 features.
 QUERY, KEY, OMEGA = (2.0, 1.0), (2.0, 0.0), 0.1
 PLACES = ((0, 0), (5, 1), (15, 11))
 
@@ -105,6 +111,112 @@ def router_by_hand() -> dict[str, Tensor]:
     return {
         "x": x, "scores": scores, "chosen": chosen, "weights": weights, "output": weights @ answers,
     }  # fmt: skip
+
+
+# ---- what a model takes ------------------------------------------------------------------------
+
+WEIGHT_BYTES = 2  # bfloat16, also for gradients and the cache
+OPTIMIZER_BYTES = 12  # in float32: Adam's two means, and a copy of the weights
+# Of an NVIDIA H100, a second, as `make bench` measured them: bytes read and written in a large
+# copy, and operations in a large matrix product in bfloat16.
+BANDWIDTH, OPERATIONS = 3.0e12, 7.6e14
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a published language model.
+
+    Attributes:
+        d_model: D.
+        num_layers: L.
+        num_heads: query heads.
+        num_sets: of keys and values, which the heads share.
+        d_ff: hidden units of a feed-forward network.
+        vocab_size: V.
+        tokens: read in training; None = not published.
+        learned_positions: rows of a table of positions. 0 = a layer of today (rotary, RMSNorm,
+            SwiGLU, no biases, an output matrix of its own); else one of GPT-2.
+    """
+
+    d_model: int
+    num_layers: int
+    num_heads: int
+    num_sets: int
+    d_ff: int
+    vocab_size: int
+    tokens: float | None = None
+    learned_positions: int = 0
+
+
+# Sources: Radford et al. 2019, Touvron et al. 2023, Grattafiori et al. 2024, and the configurations
+# that were published with the weights.
+PUBLISHED = {
+    "GPT-2": Sizes(768, 12, 12, 12, 3072, 50_257, learned_positions=1024),
+    "Llama 2 7B": Sizes(4096, 32, 32, 32, 11_008, 32_000, tokens=2e12),
+    "Llama 3 8B": Sizes(4096, 32, 32, 8, 14_336, 128_256, tokens=15e12),
+    "Llama 3 405B": Sizes(16_384, 126, 128, 8, 53_248, 128_256, tokens=15.6e12),
+}
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a model takes.
+
+    Attributes:
+        parameters: N.
+        operations: of its training, 6 N for each token; None if its tokens are not known.
+        weights: bytes.
+        gradients: bytes.
+        optimizer: bytes of its state.
+        cache: bytes for each token of the text.
+        seconds: for each new token of one text, at least: all weights are read once.
+    """
+
+    parameters: int
+    operations: float | None
+    weights: int
+    gradients: int
+    optimizer: int
+    cache: int
+    seconds: float
+
+
+def count_parameters(sizes: Sizes) -> int:
+    """Count the parameters of a language model."""
+    d, d_ff, is_gpt2 = sizes.d_model, sizes.d_ff, sizes.learned_positions > 0
+    shared = d * sizes.num_sets // sizes.num_heads  # features of all keys of a token
+    layer = 2 * d * d + 2 * d * shared  # queries and output, keys and values
+    if is_gpt2:
+        layer += 2 * d * d_ff + (4 * d + d_ff + d) + 4 * d  # two matrices, biases, two norms
+        rest = 2 * d + (sizes.vocab_size + sizes.learned_positions) * d  # the last norm, tables
+    else:
+        layer += 3 * d * d_ff + 2 * d  # three matrices, two norms
+        rest = d + 2 * sizes.vocab_size * d  # the last norm, embedding and output
+    return sizes.num_layers * layer + rest
+
+
+def resources(sizes: Sizes, bandwidth: float = BANDWIDTH) -> Resources:
+    """Count what a language model takes in memory and time.
+
+    Args:
+        sizes: of the model.
+        bandwidth: bytes that are read in a second.
+    """
+    parameters = count_parameters(sizes)
+    weights = WEIGHT_BYTES * parameters
+    shared = sizes.d_model * sizes.num_sets // sizes.num_heads
+    return Resources(
+        parameters=parameters,
+        operations=6 * parameters * sizes.tokens if sizes.tokens else None,
+        weights=weights,
+        gradients=WEIGHT_BYTES * parameters,
+        optimizer=OPTIMIZER_BYTES * parameters,
+        cache=2 * sizes.num_layers * shared * WEIGHT_BYTES,  # keys and values
+        seconds=weights / bandwidth,
+    )
+
+
+# ---- cheap drafts --------------------------------------------------------------------------------
 
 
 def draft_by_counts(speller: Speller, entries: Sequence[Entry], length: int = 3) -> Draft:

@@ -1,0 +1,173 @@
+"""The figure of the chapter on today's Transformer in which places turn a query and a key."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from playwright.sync_api import Browser, Locator, Page, expect
+from torch import Tensor
+
+from tests.site.conftest import open_page
+from transformer_ref.experiments.where_next import KEY, PLACES, QUERY
+from transformer_ref.positions import shift_matrix
+
+pytestmark = pytest.mark.browser
+
+PAGE = "book/where_next.html"
+SLIDERS = {"query": "Place of the query", "key": "Place of the key"}
+ON, BACK = "Shift both by 5", "Shift both back by 5"
+
+
+@pytest.fixture
+def figure(tab: Page, address: str) -> Locator:
+    """Open the chapter and return its figure."""
+    open_page(tab, f"{address}/{PAGE}")
+    return tab.locator('figure[data-figure="rotary"]')
+
+
+def move_to(figure: Locator, query: int, key: int) -> None:
+    """Put both sliders at places."""
+    for name, place in (("query", query), ("key", key)):
+        figure.get_by_label(SLIDERS[name], exact=True).fill(str(place))
+
+
+def places_of(figure: Locator) -> tuple[int, ...]:
+    """Return where the sliders are."""
+    return tuple(
+        int(figure.get_by_label(label, exact=True).input_value()) for label in SLIDERS.values()
+    )
+
+
+def hand(figure: Locator, name: str) -> list[float]:
+    """Return the vector that a hand shows, once by its data, and check its direction on screen."""
+    line = figure.locator(f".rotary-hand.rotary-{name}")
+    x1, y1, x2, y2 = (float(line.get_attribute(at) or "") for at in ("x1", "y1", "x2", "y2"))
+    vector = [float(part) for part in (line.get_attribute("data-vector") or "").split()]
+    drawn = torch.tensor([x2 - x1, y1 - y2])  # y grows downwards
+    expected = torch.tensor(vector)
+    torch.testing.assert_close(drawn / drawn.norm(), expected / expected.norm())
+    return vector
+
+
+def words_of(figure: Locator) -> str:
+    """Return what the figure says, with a hyphen for the minus sign."""
+    return figure.locator(".moving-words").inner_text().replace("\N{MINUS SIGN}", "-")
+
+
+def product_of(figure: Locator) -> float:
+    """Return the product that the figure says."""
+    found = re.search(r"q · k = (-?\d+\.\d+)", words_of(figure))
+    assert found, words_of(figure)
+    return float(found[1])
+
+
+def at_place(vector: tuple[float, float], place: int) -> Tensor:
+    """Turn a vector by the package's matrix, which turns the other way.
+
+    Pair 1 of 8 features turns by 0.1 radians for each place.
+    """
+    return shift_matrix(-place, 8)[2:4, 2:4] @ torch.tensor(vector, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("places", [*PLACES, (1, 5), (60, 0), (0, 60), (37, 60)])
+def test_the_figure_shows_what_the_package_computes(
+    figure: Locator, places: tuple[int, int]
+) -> None:
+    move_to(figure, *places)
+    query, key = at_place(QUERY, places[0]), at_place(KEY, places[1])
+    assert hand(figure, "query") == pytest.approx(query.tolist(), abs=1e-9)
+    assert hand(figure, "key") == pytest.approx(key.tolist(), abs=1e-9)
+    assert product_of(figure) == pytest.approx((query @ key).item(), abs=0.0051)
+    shown = figure.locator(".rotary-number").text_content() or ""
+    shown = shown.replace("\N{MINUS SIGN}", "-")
+    assert float(shown) == product_of(figure)
+
+
+def test_shifting_both_changes_the_hands_but_not_the_product(figure: Locator) -> None:
+    """What the reader is asked to predict."""
+    assert places_of(figure) == PLACES[1]
+    before, product = hand(figure, "query"), product_of(figure)
+    assert "both move by 5" in words_of(figure)
+    for shifted in range(1, 4):
+        figure.get_by_role("button", name=ON, exact=True).click()
+        assert places_of(figure) == tuple(place + 5 * shifted for place in PLACES[1])
+        assert hand(figure, "query") != before
+        assert product_of(figure) == product
+        assert "as with the query at 5 and the key at 1" in words_of(figure)
+        assert figure.locator(".rotary-seen").count() == 1, "one distance, one dot"
+    figure.get_by_label(SLIDERS["query"], exact=True).press("ArrowRight")
+    assert product_of(figure) != product
+    assert figure.locator(".rotary-seen").count() == 2
+
+
+def test_the_buttons_keep_both_within_the_places(figure: Locator) -> None:
+    on, back = (figure.get_by_role("button", name=name, exact=True) for name in (ON, BACK))
+    expect(back).to_have_attribute("aria-disabled", "true")  # the key is at 1
+    back.press("Enter")
+    assert places_of(figure) == PLACES[1]
+    move_to(figure, 58, 20)
+    expect(on).to_have_attribute("aria-disabled", "true")
+    on.press("Enter")
+    assert places_of(figure) == (58, 20)
+    back.press("Enter")
+    assert places_of(figure) == (53, 15)
+    expect(on).to_have_attribute("aria-disabled", "false")
+
+
+@pytest.mark.parametrize("name", SLIDERS)
+def test_each_hand_is_moved_by_keyboard_and_dragged(figure: Locator, name: str) -> None:
+    start, other = places_of(figure), "key" if name == "query" else "query"
+    kept = hand(figure, other)
+    figure.get_by_label(SLIDERS[name], exact=True).press("ArrowRight")
+    assert sum(places_of(figure)) == sum(start) + 1
+    assert hand(figure, other) == kept
+
+    figure.scroll_into_view_if_needed()
+    grip = figure.locator(f'.rotary-grip[data-index="{list(SLIDERS).index(name)}"]')
+    box, dial = grip.bounding_box(), figure.locator("svg").first.bounding_box()
+    assert box
+    assert dial
+    mouse = figure.page.mouse
+    mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    mouse.down()
+    mouse.move(dial["x"] + dial["width"] / 2 - 80, dial["y"] + dial["height"] / 2, steps=4)
+    mouse.up()
+    across, up = hand(figure, name)
+    assert across < -1.9, "it points to the left"
+    assert abs(up) < 0.2
+    assert hand(figure, other) == kept
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_letters_can_be_read_and_nothing_is_cut_off(
+    browser: Browser, address: str, width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    open_page(page, f"{address}/{PAGE}")
+    figure = page.locator('figure[data-figure="rotary"]')
+    for places in [*PLACES, (60, 0), (30, 16), (12, 47)]:
+        move_to(figure, *places)
+        texts = figure.locator("svg text").evaluate_all(
+            """texts => texts.map((text) => {
+              const box = text.getBoundingClientRect();
+              const frame = text.ownerSVGElement.getBoundingClientRect();
+              const inside = box.left >= frame.left - 1 && box.right <= frame.right + 1
+                && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
+              return [text.textContent, box.height, inside];
+            })"""
+        )
+        assert len(texts) > 10
+        assert [text for text, height, inside in texts if height < 11 or not inside] == []
+    page.close()
+
+
+def test_without_javascript_there_is_the_drawing(browser: Browser, address: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/{PAGE}")
+    figure = page.locator('figure[data-figure="rotary"]')
+    expect(figure.locator("figcaption")).to_be_visible()
+    expect(figure.locator(".moving-fallback svg.drawing")).to_be_visible()
+    context.close()
