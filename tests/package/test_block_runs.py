@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from torch.nn import functional as F
 
-from transformer_ref.applications.g2p import Speller
+from transformer_ref.applications.g2p import Speller, make_examples
+from transformer_ref.data import load_cmudict
 from transformer_ref.experiments import blocks
 from transformer_ref.g2p import load_g2p
+from transformer_ref.masks import causal_mask
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +47,52 @@ def test_the_streams_part_with_the_first_layer(speller: Speller) -> None:
             assert torch.tensor(found["points"]).shape == (layers + 1, 6, 2)
             assert len(found["cosine"]) == layers + 1
         assert ways["without"]["cosine"][-1] > ways["with"]["cosine"][-1] + 0.5
+
+
+def test_a_unit_is_on_where_torch_finds_it_on(speller: Speller) -> None:
+    model, word = speller.model, "kicked"
+    said = blocks.where_unit_is_on(speller, 145, word)
+    tgt = torch.tensor([speller.phonemes.encode([p for p, _ in said[:-1]], bos=True)])
+    with torch.inference_mode():
+        memory = model.encode(speller.source([word]))
+        x = model.tgt_positions(model.tgt_embedding(tgt))
+        for layer in list(model.decoder.layers)[:-1]:
+            x = layer(x, memory, causal_mask(tgt.shape[1]))
+        last = model.decoder.layers[-1]
+        y = last.norm1(x)
+        x = x + last.self_attention(y, y, y, causal_mask(tgt.shape[1]))
+        x = x + last.cross_attention(last.norm2(x), memory, memory)
+        linear = last.feed_forward.linear1
+        expected = F.relu(F.linear(last.norm3(x), linear.weight[145:146], linear.bias[145:146]))
+    assert [p for p, _ in said] == [*speller.pronounce(word), "<eos>"]
+    assert [on for _, on in said] == pytest.approx(expected[0, :, 0].tolist(), abs=1e-3)
+
+
+def test_what_a_unit_writes_is_what_the_logits_gain(speller: Speller) -> None:
+    """A large multiple of the row outweighs any stream, so only its direction is left."""
+    model, unit = speller.model, 145
+    row = model.decoder.layers[-1].feed_forward.linear2.weight[:, unit].detach()
+    with torch.inference_mode():
+        state = model.decoder.norm(1e6 * row)
+        logits = model.output_proj(state) - model.output_proj(model.decoder.norm(torch.zeros(128)))
+    expected = (logits - logits.mean()) * row.std(correction=0)
+    written = torch.tensor(list(blocks.what_unit_writes(speller, unit).values()))
+    torch.testing.assert_close(written, expected, atol=1e-3, rtol=1e-3)
+
+
+def test_without_a_unit_is_without_its_column(speller: Speller) -> None:
+    entries, unit = load_cmudict("dev")[:40], 145
+    whole, without = blocks.right_without_unit(speller, unit, "AH", entries)
+    cut = copy.deepcopy(speller.model)
+    with torch.no_grad():
+        cut.decoder.layers[-1].feed_forward.linear2.weight[:, unit] = 0
+    for model, share in ((speller.model, whole), (cut, without)):
+        right = []
+        for source, target in make_examples(entries):
+            ids = torch.tensor([target])
+            with torch.inference_mode():
+                best = model(torch.tensor([source]), ids[:, :-1])[0].argmax(dim=-1)
+            wanted = ids[0, 1:]
+            here = wanted == speller.phonemes.encode(["AH"])[0]
+            right += (best == wanted)[here].tolist()
+        assert share == pytest.approx(sum(right) / len(right), abs=1e-6)

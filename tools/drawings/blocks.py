@@ -159,31 +159,43 @@ def _group(kind: int, sequence: int, row: int, column: int) -> str:
 
 
 def post_and_pre() -> Drawing:
-    """One sublayer with its dropout, sum and norm: the norm after the sum, or before."""
+    """The residual stream as a line, the sublayers beside it, and the norms on it or beside it."""
     drawing = Drawing()
-    kinds = (
-        ("post-norm", ("sublayer", "dropout", "+", "norm")),
-        ("pre-norm", ("norm", "sublayer", "dropout", "+")),
-    )
-    for number, (kind, steps) in enumerate(kinds):
-        middle = 62.0 + 184 * number
-        drawing.text((middle, 0), kind, style="bold")
-        drawing.text((middle, 24), "x", "residual", style="bold")
-        last = 32.0
-        for place, step in enumerate(steps):
-            y = 66 + 50.0 * place
-            width, role = (
-                (30, "residual") if step == "+" else (96, "lit" if step == "norm" else "ink")
-            )
-            box = drawing.box(Area(middle - width / 2, y, width, 28), step, role, size=13)
-            drawing.line([(middle, last), (middle, y)], arrow=True)
-            last = box.bottom
-            if step == "+":
-                way = [(middle, 48), (middle + 70, 48), (middle + 70, y + 14), box.at(1, 0.5)]
-                drawing.line(way, "residual", arrow=True, width=2.5)
-        drawing.line([(middle, last), (middle, last + 26)], arrow=True)
-        drawing.text((middle, last + 38), "new x", "residual", style="bold")
+    for number, (kind, beside) in enumerate((("post-norm", False), ("pre-norm", True))):
+        line = 20.0 + 200 * number
+        drawing.text((line + 58, 0), kind, style="bold")
+        drawing.text((line, 22), "x", "residual", style="bold")
+        top = 34.0
+        for sublayer in ("attention", "feed-forward"):
+            top = _beside_the_line(drawing, line, top, sublayer, norm_beside=beside)
+        drawing.line([(line, top), (line, top + 22)], "residual", arrow=True, width=5)
+        drawing.text((line, top + 34), "new x", "residual", style="bold")
     return drawing
+
+
+def _beside_the_line(
+    drawing: Drawing, line: float, top: float, sublayer: str, *, norm_beside: bool
+) -> float:
+    """Draw what reads from the stream and adds to it; return where the stream goes on."""
+    names = [*(["norm"] if norm_beside else []), sublayer, "dropout"]
+    fork, middle = top + 10, line + 92
+    plus = fork + 30 + 38.0 * len(names)
+    drawing.line([(line, top), (line, plus - 12)], "residual", width=5)
+    drawing.line([(line, fork), (middle, fork), (middle, fork + 14)], arrow=True)
+    y = fork + 14
+    for name in names:
+        role = "lit" if name == "norm" else "ink"
+        box = drawing.box(Area(middle - 48, y, 96, 26), name, role, size=13)
+        y = box.bottom + 12
+        end = (middle, y) if name != names[-1] else (middle, plus)
+        drawing.line([(middle, box.bottom), end], arrow=name != names[-1])
+    drawing.line([(middle, plus), (line + 13, plus)], arrow=True)
+    drawing.box(Area(line - 12, plus - 12, 24, 24), "+", "residual", size=13)
+    if norm_beside:
+        return plus + 12
+    drawing.line([(line, plus + 12), (line, plus + 22)], "residual", width=5)
+    norm = drawing.box(Area(line - 24, plus + 22, 48, 24), "norm", "lit", size=13)
+    return norm.bottom
 
 
 def wiring() -> Drawing:

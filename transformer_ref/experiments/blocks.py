@@ -1,4 +1,4 @@
-"""What the chapter on blocks does by hand, and its stacks with and without residual sums.
+"""What the chapter on blocks does by hand, its stacks with and without sums, and one hidden unit.
 
 The example is one post-norm encoder layer on two tokens with four features; its drawings and the
 page show the same numbers.
@@ -13,10 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_ref.applications.g2p import Speller
+from transformer_ref.applications.g2p import Speller, make_examples
 from transformer_ref.attention import MultiHeadAttention
+from transformer_ref.batching import pad_batch
+from transformer_ref.data import Entry
 from transformer_ref.layers import EncoderLayer, FeedForward
-from transformer_ref.model import Encoder
+from transformer_ref.model import Encoder, Transformer
+from transformer_ref.training import split_target
 
 # The example by hand: two words with four features each. Queries are zero, so that each word
 # attends to both alike; values are the words' own vectors.
@@ -218,3 +221,85 @@ def residual_streams(speller: Speller, word: str, num_layers: int = 8) -> dict[s
             for way in ways
         }
     return found
+
+
+def last_hidden(model: Transformer, src: Tensor, tgt: Tensor) -> tuple[Tensor, Tensor]:
+    """Run a pre-norm model and look into its last decoder layer.
+
+    Returns:
+        (B, T, d_ff) its hidden units after the ReLU, and (B, T, D) what the final norm reads.
+    """
+    kept: dict[str, Tensor] = {}
+    layer: Any = model.decoder.layers[-1]
+    handles = [
+        layer.feed_forward.linear1.register_forward_hook(
+            lambda module, args, output: kept.update(hidden=output.relu())
+        ),
+        model.decoder.norm.register_forward_pre_hook(
+            lambda module, args: kept.update(stream=args[0])
+        ),
+    ]
+    model(src, tgt)
+    for handle in handles:
+        handle.remove()
+    return kept["hidden"], kept["stream"]
+
+
+@torch.inference_mode()
+def where_unit_is_on(speller: Speller, unit: int, word: str) -> list[tuple[str, float]]:
+    """Say for each step of a word what the speller says there, and how far the unit is on.
+
+    Args:
+        speller: the trained model.
+        unit: of the feed-forward network in its last decoder layer.
+        word: which it says.
+    """
+    said = speller.pronounce(word)
+    tgt = torch.tensor([speller.phonemes.encode(said, bos=True)])
+    hidden, _ = last_hidden(speller.model, speller.source([word]), tgt)
+    return list(zip([*said, "<eos>"], hidden[0, :, unit].tolist(), strict=True))
+
+
+@torch.inference_mode()
+def what_unit_writes(speller: Speller, unit: int) -> dict[str, float]:
+    """Return what a unit's row of W_2 adds to the score of each phoneme, for an activation of 1.
+
+    The row goes through the scale of the final norm and the output layer, without the division by
+    the size of the stream, which depends on the token; the mean over the phonemes is subtracted.
+    """
+    model, phonemes = speller.model, speller.phonemes
+    layer: Any = model.decoder.layers[-1]
+    row = layer.feed_forward.linear2.weight[:, unit]  # (D,)
+    scores = model.output_proj.weight @ (model.decoder.norm.weight * (row - row.mean()))  # (V,)
+    scores = scores - scores.mean()
+    return dict(zip(phonemes.tokens, scores.tolist(), strict=True))
+
+
+@torch.inference_mode()
+def right_without_unit(
+    speller: Speller, unit: int, phoneme: str, entries: Sequence[Entry]
+) -> tuple[float, float]:
+    """Measure how often a phoneme is said where it should be, with a unit and without it.
+
+    Args:
+        speller: the trained model; it is given the true phonemes before.
+        unit: of the last decoder layer, whose output is taken off.
+        phoneme: that is counted.
+        entries: words and their pronunciations.
+
+    Returns:
+        Two shares: with the unit, and without it.
+    """
+    model = speller.model
+    examples = make_examples(entries)
+    src, target = (pad_batch(list(ids), pad_id=0) for ids in zip(*examples, strict=True))
+    tgt, labels = split_target(target)
+    hidden, stream = last_hidden(model, src, tgt)
+    layer: Any = model.decoder.layers[-1]
+    written = hidden[..., unit, None] * layer.feed_forward.linear2.weight[:, unit]  # (B, T, D)
+    wanted = labels == speller.phonemes.encode([phoneme])[0]
+    shares = []
+    for state in (stream, stream - written):
+        best = model.output_proj(model.decoder.norm(state)).argmax(dim=-1)
+        shares.append((best == labels)[wanted].float().mean().item())
+    return shares[0], shares[1]
