@@ -1,4 +1,4 @@
-"""Pack the course for the site's readers: a zip in which `make book` and `make lab` work.
+"""Pack the course for the site's readers: a zip in which `make book` and lab.py work.
 
 The same files give the same bytes.  Where _toc.yml leaves the solutions out, so does the zip, and
 the tests with them, whose material answers each task too.

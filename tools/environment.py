@@ -1,4 +1,4 @@
-"""Make or update the virtual environment from requirements.lock; `make setup` runs this.
+"""Make or update the virtual environment from requirements.lock; `make setup` and lab.py run this.
 
 pip installs uv, and uv installs everything else; both print their own progress and errors.
 Uses the standard library only, because nothing else is installed yet.
@@ -15,7 +15,9 @@ import shutil
 import ssl
 import subprocess
 import sys
+import urllib.request
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,6 +26,12 @@ LOCK = ROOT / "requirements.lock"
 # Written last, and removed first when an environment is made from scratch, so that a half-made one
 # is never used.  `make` compares its time with the lock's, so a failed update is tried again.
 STAMP = ".complete"
+
+# PyTorch's builds for the CPU, and what tells that a build with CUDA is of use.
+CPU_INDEX = "https://download.pytorch.org/whl/cpu/torch/"
+NVIDIA = Path("/proc/driver/nvidia")
+# pip's settings with which the user has chosen where packages come from.
+CHOOSE_INDEX = {"extra-index-url", "find-links", "index-url", "no-index"}
 
 GIGABYTE = 10**9
 NEEDED = 3 * GIGABYTE  # 1.8 with torch for the CPU, and room for the downloads
@@ -64,6 +72,20 @@ The environment is not ready.  The lines above say why; these are the usual reas
 Then run the same command again."""
 
 
+def python_of(folder: Path) -> Path:
+    """Return where the Python of an environment is."""
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def is_current(folder: Path) -> bool:
+    """Say whether an environment is complete, and not older than what it is made from."""
+    stamp = folder / STAMP
+    made_from = (LOCK, ROOT / "pyproject.toml")
+    return stamp.exists() and all(
+        stamp.stat().st_mtime >= each.stat().st_mtime for each in made_from
+    )
+
+
 def pip_settings(python: Path) -> dict[str, str]:
     """Ask the pip of an environment which settings of UV_VARIABLES the user has made.
 
@@ -102,7 +124,7 @@ def variables_for_uv(settings: dict[str, str]) -> dict[str, str]:
     for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         if bundle := os.environ.get(name):
             ours.setdefault("SSL_CERT_FILE", bundle)
-    if sys.platform == "darwin" or ssl.get_default_verify_paths().cafile:
+    if sys.platform in ("darwin", "win32") or ssl.get_default_verify_paths().cafile:
         ours["UV_SYSTEM_CERTS"] = "true"
     # Of several indexes, pip takes the best version in all of them, and uv otherwise the first.
     return {"UV_INDEX_STRATEGY": "unsafe-best-match", **ours, **os.environ}
@@ -149,7 +171,7 @@ def reason_to_remake(folder: Path) -> str | None:
         return "an earlier run did not finish it" if folder.exists() else "there is none yet"
     try:
         code = "import sys; print(*sys.version_info[:2])"
-        command = [str(folder / "bin" / "python"), "-I", "-c", code]
+        command = [str(python_of(folder)), "-I", "-c", code]
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return "its Python is gone"
@@ -167,13 +189,14 @@ def make_venv(folder: Path) -> None:
     (folder / STAMP).unlink(missing_ok=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Emptied first: an environment that is made again needs no more room than it had.
-    venv.create(folder, clear=True, symlinks=True)
+    links = os.name != "nt"  # which takes rights on Windows
+    venv.create(folder, clear=True, symlinks=links)
     if (free := shutil.disk_usage(folder).free) < NEEDED:
         sys.exit(
             f"The disk that holds {folder} has {free / GIGABYTE:.1f} GB free; torch and the tools "
             f"need about {NEEDED / GIGABYTE:.0f} GB."
         )
-    venv.create(folder, with_pip=True, symlinks=True)
+    venv.create(folder, with_pip=True, symlinks=links)
 
 
 def locked(package: str) -> str:
@@ -181,6 +204,23 @@ def locked(package: str) -> str:
     found = re.search(rf"^{package}==[^\s;]+", LOCK.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert found is not None, f"{LOCK.name} does not name {package}: run `make lock`."
     return found[0]
+
+
+def wants_cpu_index(python: Path) -> bool:
+    """Say whether torch should come from PyTorch's index of builds for the CPU.
+
+    The default index has those for Windows and macOS.  For Linux it has the build with CUDA, which
+    is 4 GB larger and of no use without an NVIDIA driver.
+    """
+    if sys.platform != "linux" or NVIDIA.exists():
+        return False
+    if CHOOSE_INDEX & pip_settings(python).keys():
+        return False
+    try:
+        urllib.request.urlopen(CPU_INDEX, timeout=10).close()
+    except OSError:
+        return False
+    return True
 
 
 def torch_options(index: str) -> list[str]:
@@ -196,13 +236,14 @@ def build(folder: Path, torch_index: str) -> None:
     Args:
         folder: where it is or will be.
         torch_index: "cpu", a build of CUDA such as "cu130", or the address of a package index for
-            torch; empty for the default index.
+            torch; empty for what fits the machine.
     """
     make_venv(folder)
-    python = folder / "bin" / "python"
+    python = python_of(folder)
     install_uv(python)
     # First and with what it needs, because the index decides on CUDA, which the lock leaves out.
-    install(python, *torch_options(torch_index), locked("torch"))
+    index = torch_index or ("cpu" if wants_cpu_index(python) else "")
+    install(python, *torch_options(index), locked("torch"))
     # The lock is complete, so there is nothing to resolve.
     editable = ("--no-build-isolation", "--editable", str(ROOT))
     install(python, "--no-deps", "--requirements", str(LOCK), *editable)
@@ -212,17 +253,17 @@ def build(folder: Path, torch_index: str) -> None:
     (folder / STAMP).touch()
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.environment", description=__doc__)
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv")
-    folder = parser.parse_args().venv.absolute()
-    if os.name == "nt":
-        sys.exit("Windows is supported through WSL 2: run this inside an Ubuntu or Debian there.")
+    folder = parser.parse_args(arguments).venv.absolute()
     try:
         build(folder, os.environ.get("TORCH_INDEX", ""))
     except subprocess.CalledProcessError as error:
-        output = (error.output or b"").decode(errors="replace")  # of ensurepip
+        output = error.output or ""
+        if isinstance(output, bytes):  # of ensurepip
+            output = output.decode(errors="replace")
         failed = f"\nThis command failed: {shlex.join(map(str, error.cmd))}"
         print(output, failed, FAILED, sep="\n", file=sys.stderr)
         return 1

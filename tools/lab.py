@@ -1,4 +1,4 @@
-"""Copy the exercises into my-work/ and open JupyterLab there: `python -m tools.lab`.
+"""Copy the exercises into my-work/ and open JupyterLab there: `make lab`, or lab.py, runs this.
 
 With them go instructions for coding assistants, from tools/students/.
 
@@ -14,6 +14,7 @@ import hashlib
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,9 +23,18 @@ from mdit_py_plugins.anchors.index import slugify
 from nbformat import NotebookNode
 
 from tools import notebooks
+from transformer_checks.registry import SLUGS
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = "my-work"
+# Where Jupyter, IPython and matplotlib keep what they keep, which otherwise is the home folder.
+SETTINGS = ".jupyter"
+KEPT_HERE = {
+    "IPYTHONDIR": "ipython",
+    "JUPYTER_CONFIG_DIR": "config",
+    "JUPYTER_DATA_DIR": "data",
+    "MPLCONFIGDIR": "matplotlib",
+}
 SKIPPED = frozenset({".ipynb_checkpoints", "__pycache__"})
 
 # In the metadata of a copied notebook: which state of the exercise it was made from.
@@ -200,15 +210,20 @@ def report_changes(exercises: Path, work: Path, update: bool) -> None:
             print(f"{names} has changed since you started.")
     if changed and not update:
         print(
-            "`make lab ARGS=--update` makes the new ones beside yours, with your answers in them."
+            "`uv run lab.py --update` makes the new ones beside yours, with your answers in them."
         )
 
 
 # --- the command line -----------------------------------------------------------------------------
 
 
+def first_exercise() -> str:
+    """Return the path of the first exercise in my-work/, for an address."""
+    return f"/{SLUGS[0]}/{SLUGS[0]}.ipynb"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; replaces this process by JupyterLab."""
+    """Run the command line; where it can, JupyterLab replaces this process."""
     parser = argparse.ArgumentParser(prog="python -m tools.lab", description=__doc__)
     parser.add_argument("--copy-only", action="store_true", help="do not open JupyterLab")
     parser.add_argument(
@@ -216,6 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options, rest = parser.parse_known_args(arguments)
     work = ROOT / WORK
+    is_new = not work.exists()
     copied = copy_new(ROOT / "exercises", work) + copy_new(ROOT / "tools" / "students", work)
     print(f"{len(copied)} new files in {WORK}/; what was there already is as you left it.")
     report_changes(ROOT / "exercises", work, options.update)
@@ -225,12 +241,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = [
         *(sys.executable, "-m", "jupyterlab"),
         f"--ServerApp.root_dir={ROOT}",
-        f"--LabApp.default_url=/lab/tree/{WORK}",
+        f"--LabApp.default_url=/lab/tree/{WORK}{first_exercise() if is_new else ''}",
         f"--ServerApp.extra_static_paths={ROOT / '_build' / 'html'}",
         *rest,
     ]
+    for variable, folder in KEPT_HERE.items():
+        os.environ.setdefault(variable, str(ROOT / SETTINGS / folder))
     os.chdir(work)
     sys.stdout.flush()
+    if not hasattr(os, "fork"):  # Windows would start another process, and mistake spaces in a path
+        return subprocess.run(command).returncode
     os.execv(sys.executable, command)
 
 

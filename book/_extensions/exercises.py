@@ -14,7 +14,7 @@ EXERCISE_NOTE = """
 :::{{admonition}} This page only shows the exercise
 :class: tip
 To solve it, <a href="../../{archive}" download>download the course</a>, unpack it,
-and run `make lab` in its folder;
+and run `uv run lab.py` in its folder;
 or {{download}}`download the notebook </{docname}.ipynb>` alone.
 The page [](/book/students.md) says how to work with it.
 :::

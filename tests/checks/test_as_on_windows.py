@@ -1,4 +1,4 @@
-"""Students' checks on a system that cannot fork, acted out on this one."""
+"""Students' checks on a system that cannot fork: on Windows, or acted out on another one."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from pathlib import Path
 import pytest
 
 from tests.timeouts import COMMAND_SECONDS
+from tools import lab, notebooks
 from transformer_checks.registry import SLUGS, all_tasks
 
 ROOT = Path(__file__).resolve().parents[2]
 WINDOWS = Path(__file__).with_name("as_on_windows")
-PACKAGES = ("transformer_checks", "transformer_ref")
-TEXTS = {".json", ".md", ".py", ".toml", ".txt"}
+FOLDERS = ("book", "exercises", "tools", "transformer_checks", "transformer_ref")
+TEXTS = {".ipynb", ".json", ".md", ".py", ".toml", ".txt"}
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packages with CRLF at the ends of lines, in a folder with a name that a user may have."""
+    """The course with CRLF at the ends of lines, in a folder with a name that a user may have."""
     folder = tmp_path_factory.mktemp("Jörg's Übungen, 1")
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("*.pyc"))
-        for file in (folder / package).rglob("*"):
+    ignored = shutil.ignore_patterns("*.pyc", "figures", "fonts", "mathjax")
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+        for file in (folder / name).rglob("*"):
             if file.suffix in TEXTS:
                 file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     return folder
@@ -34,7 +36,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(course: Path, code: str, *arguments: str) -> list[tuple[str, str]]:
     """Run code in that folder as on Windows; return the lines of JSON that it prints."""
-    places = (WINDOWS, course, ROOT)
+    places = (course, ROOT) if os.name == "nt" else (WINDOWS, course, ROOT)
     done = subprocess.run(
         [sys.executable, "-P", "-c", code, *arguments],
         cwd=course,
@@ -84,6 +86,15 @@ def test_a_right_answer_to_each_task_passes(course: Path, slug: str) -> None:
     said = dict(run(course, ALL_TASKS, slug))
     assert said.keys() == {task for task in all_tasks() if task.startswith(f"{slug}.")}
     assert not {task: text for task, text in said.items() if "cases pass" not in text}
+
+
+def test_the_exercises_are_copied_with_every_character(course: Path) -> None:
+    run(course, "from tools import lab; lab.main(['--copy-only'])")
+    exercises = sorted((ROOT / "exercises").glob("*/*.ipynb"))
+    assert exercises
+    for path in exercises:
+        copied = course / lab.WORK / path.relative_to(ROOT / "exercises")
+        assert notebooks.read(copied).cells == lab.student_copy(path).cells
 
 
 def test_grading_a_class_says_where_it_works(course: Path) -> None:

@@ -47,7 +47,7 @@ def test_the_same_files_give_the_same_bytes(unpacked: Path) -> None:
 
 def test_it_holds_what_the_book_and_the_exercises_are_made_of(packed: bytes) -> None:
     held = set(names(packed))
-    assert {"Makefile", "README.md", "LICENSE", "requirements.lock", "_toc.yml"} <= held
+    assert {"Makefile", "README.md", "lab.py", "LICENSE", "requirements.lock", "_toc.yml"} <= held
     assert {"book/attention.ipynb", "exercises/attention/attention.ipynb"} <= held
     assert ("solutions/attention/attention.ipynb" in held) is course_zip.shows_solutions(ROOT)
     assert not [name for name in held if name.startswith(("_build", ".venv", ".git/", "my-work"))]

@@ -92,11 +92,11 @@ def set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], 
             if not works:
                 raise subprocess.CalledProcessError(2, ["uv"])
 
-        monkeypatch.setattr(sys, "argv", ["environment", "--venv", str(tmp_path / "env")])
         monkeypatch.setattr(environment, "install_uv", lambda _: None)
         monkeypatch.setattr(environment.venv, "create", create_without_pip)
         monkeypatch.setattr(environment, "install", install)
-        return environment.main()
+        monkeypatch.setattr(environment, "wants_cpu_index", lambda _: False)
+        return environment.main(["--venv", str(tmp_path / "env")])
 
     return set_up
 
@@ -179,6 +179,43 @@ def test_torch_comes_from_the_index_that_is_asked_for() -> None:
     assert environment.torch_options("cu130") == ["--torch-backend", "cu130"]
     address = "https://packages.example/simple"
     assert environment.torch_options(address) == ["--default-index", address]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_linux_without_a_gpu_takes_the_build_for_the_cpu(
+    answers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "torch"
+    monkeypatch.setattr(environment, "CPU_INDEX", page.as_uri())
+    monkeypatch.setattr(environment, "NVIDIA", tmp_path / "driver")
+    if answers:
+        page.touch()
+    here = Path(sys.executable)
+    with monkeypatch.context() as system:
+        system.setattr(sys, "platform", "linux")
+        assert environment.wants_cpu_index(here) is answers
+        system.setenv("PIP_INDEX_URL", "https://packages.example/simple")
+        assert not environment.wants_cpu_index(here)
+        system.delenv("PIP_INDEX_URL")
+        (tmp_path / "driver").touch()
+        assert not environment.wants_cpu_index(here)
+    for platform in ("darwin", "win32"):  # the default index has no CUDA there
+        monkeypatch.setattr(sys, "platform", platform)
+        assert not environment.wants_cpu_index(here)
+
+
+def test_an_environment_is_current_until_the_lock_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("requirements.lock", "pyproject.toml"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    monkeypatch.setattr(environment, "LOCK", tmp_path / "requirements.lock")
+    assert not environment.is_current(tmp_path)
+    (tmp_path / environment.STAMP).touch()
+    assert environment.is_current(tmp_path)
+    os.utime(tmp_path / environment.STAMP, (10**9, 10**9))
+    assert not environment.is_current(tmp_path)
 
 
 # --- what is set for pip --------------------------------------------------------------------------

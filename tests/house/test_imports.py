@@ -148,8 +148,14 @@ POSIX_ONLY = {
     *("_posixsubprocess", "curses", "fcntl", "grp", "posix", "pty", "pwd", "readline"),
     *("resource", "syslog", "termios", "tty"),
 }
-# What students run: the checks, whose other modules these import, and the answers of a notebook.
-STUDENTS_RUN = ("transformer_checks.grading", "transformer_checks.assignments.reading")
+# What students run: the checks, whose other modules these import, the answers of a notebook, and
+# the command that opens it.
+STUDENTS_RUN = (
+    "tools.lab",
+    "tools.environment",
+    "transformer_checks.grading",
+    "transformer_checks.assignments.reading",
+)
 
 
 def needed(path: Path) -> Iterator[str]:

@@ -23,7 +23,8 @@ import pytest
 from mdit_py_plugins.anchors.index import slugify
 from nbformat import NotebookNode
 
-from tools import lab, notebooks
+from tests.house.test_environment import make_environment
+from tools import environment, lab, notebooks
 
 ROOT = lab.ROOT
 STUB = 'def f():\n    raise NotImplementedError("Not done yet: put your code here.")'
@@ -61,6 +62,13 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / ".ipynb_checkpoints" / "attention-checkpoint.ipynb").write_text("old")
     monkeypatch.setattr(lab, "ROOT", tmp_path)
     return tmp_path
+
+
+def copy_course(root: Path) -> None:
+    """Copy what the command needs of the course."""
+    for folder in ("tools", "exercises", "book", "transformer_checks", "transformer_ref"):
+        ignored = shutil.ignore_patterns("__pycache__", "assets")
+        shutil.copytree(ROOT / folder, root / folder, ignore=ignored)
 
 
 def test_the_first_run_copies_everything(course: Path) -> None:
@@ -103,6 +111,26 @@ def test_a_link_of_the_student_is_left_alone(course: Path) -> None:
 def test_missing_exercises_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="expected the released exercises"):
         lab.copy_new(tmp_path / "exercises", tmp_path / "my-work")
+
+
+@pytest.mark.parametrize("with_uv", [True, False])
+def test_one_command_without_make_in_a_folder_with_any_name(with_uv: bool, tmp_path: Path) -> None:
+    root = tmp_path / "Jörg's Kurs, 1"
+    copy_course(root)
+    for file in ("lab.py", "pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / file, root)
+    here = make_environment(root / ".venv").parents[1] / environment.STAMP
+    here.touch()
+    python = ["--offline", "--python", sys.executable]
+    start = [sys.executable, "-m", "uv", "run", *python] if with_uv else [sys.executable]
+    subprocess.run(
+        [*start, "lab.py", "--copy-only"],
+        cwd=root,
+        env={**os.environ, "UV_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": "/nowhere"},
+        check=True,
+    )
+    assert (root / "my-work/attention/attention.ipynb").exists()
+    assert {path.name for path in tmp_path.iterdir()} <= {root.name, "cache"}
 
 
 # --- an exercise that changed ---------------------------------------------------------------------
@@ -153,7 +181,7 @@ def test_an_exercise_that_changed_is_named_and_made_beside_the_old_one(
     assert lab.main(["--copy-only"]) == 0
     said = capsys.readouterr().out
     assert "my-work/attention/attention.ipynb has changed" in said
-    assert "make lab ARGS=--update" in said
+    assert "lab.py --update" in said
     assert not (mine.parent / "attention-updated.ipynb").exists()
 
     assert lab.main(["--copy-only", "--update"]) == 0
@@ -240,9 +268,7 @@ def free_port() -> int:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server in a copy of the course, in which the page of one chapter is built."""
     root = tmp_path_factory.mktemp("course").resolve()
-    for folder in ("tools", "exercises", "book", "transformer_ref"):
-        ignored = shutil.ignore_patterns("__pycache__", "assets")
-        shutil.copytree(ROOT / folder, root / folder, ignore=ignored)
+    copy_course(root)
     (root / "_build/html/book").mkdir(parents=True)
     (root / "_build/html/book/attention.html").write_text("<h2 id='x'>built</h2>")
     port = free_port()
@@ -291,7 +317,8 @@ def links() -> list[tuple[str, str]]:
 @pytest.mark.weekly
 def test_jupyterlab_opens_in_my_work(server: Server) -> None:
     status, _, place = server.get("/")
-    assert (status, place.split("?")[0]) == (200, "/lab/tree/my-work")
+    # Nothing was there yet, so the first exercise is open.
+    assert (status, place.split("?")[0]) == (200, "/lab/tree/my-work/sequences/sequences.ipynb")
     status, body, _ = server.get("/api/contents/my-work/attention/attention.ipynb?content=0")
     assert status == 200
     assert json.loads(body)["path"] == "my-work/attention/attention.ipynb"

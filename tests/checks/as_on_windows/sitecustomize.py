@@ -44,12 +44,12 @@ def select_sockets(readers, writers, others, seconds=None, plain=select.select):
     return plain(readers, writers, others, seconds)
 
 
-def open_as_there(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, *rest):
+def open_as_there(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, **rest):
     """Open a text file in cp1252 unless told otherwise, and write it with CRLF."""
     if "b" not in mode:
         encoding = "cp1252" if encoding in (None, "locale") else encoding
         newline = "\r\n" if newline is None and "r" not in mode else newline
-    return plain_open(file, mode, buffering, encoding, errors, newline, *rest)
+    return plain_open(file, mode, buffering, encoding, errors, newline, **rest)
 
 
 plain_open = io.open
