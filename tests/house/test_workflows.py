@@ -76,9 +76,22 @@ def _steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_the_checks_run_on_macos() -> None:
-    (job,) = [job for _, job, _ in jobs() if "macos" in job["runs-on"]]
+    (job,) = [job for _, job, _ in jobs() if job["runs-on"] == "macos-latest"]
     (command,) = [step["run"] for step in job["steps"] if "run" in step]
     assert command == 'make test STAGES="house checks"'
+
+
+def test_what_students_do_runs_on_the_systems_that_we_do_not_have() -> None:
+    ((job, systems),) = [
+        (job, job["strategy"]["matrix"]["include"])
+        for _, job, _ in jobs()
+        if job["runs-on"] == "${{ matrix.system }}"
+    ]
+    assert {each["system"] for each in systems} == {"windows-latest", "macos-latest"}
+    set_up, check = (step["run"] for step in job["steps"] if "run" in step)
+    page = (ROOT / "book/students.md").read_text(encoding="utf-8")
+    assert set_up.replace(" --copy-only", "").strip() in page
+    assert (ROOT / check.split()[-1]).is_file()
 
 
 def test_the_site_is_published_only_when_the_tests_passed() -> None:
