@@ -72,7 +72,7 @@ if importlib.util.find_spec("transformer_ref") is None:
 SETUP_INSTALL = '%pip install --quiet "transformer-ref[checks,text] @ git+{url}"'
 SETUP_EXPLAIN = """\
 raise ModuleNotFoundError(
-        "transformer_ref is missing: run `make lab` in a clone of the course, "
+        "transformer_ref is missing: run `uv run lab.py` in the course's folder, "
         "and open this notebook there."
     )"""
 

@@ -175,7 +175,7 @@ def test_the_setup_cell_is_filled_from_its_template() -> None:
 def test_without_an_address_the_setup_cell_has_no_dead_link() -> None:
     source = notebooks.setup_source("")
     assert "git+" not in source
-    assert "make lab" in source
+    assert "uv run lab.py" in source
     compile(source, "setup", "exec")
 
 
