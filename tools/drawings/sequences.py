@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch import Tensor
 
 from tools.drawings.kit import Area, Drawing
-from transformer_ref.experiments.sequences import VECTORS, by_hand
+from transformer_ref.experiments.sequences import VECTORS, by_hand, copy_by_hand
 
 STEP = {name: tensor.tolist() for name, tensor in by_hand().items()}
 WORD = "not"
@@ -22,6 +25,7 @@ def drawings() -> dict[str, Drawing]:
         "bottleneck": bottleneck(),
         "look-back": look_back(),
         "additive": additive(),
+        "decoder-step": decoder_step(),
         "waiting": waiting(),
     }
 
@@ -190,16 +194,39 @@ def bottleneck() -> Drawing:
 def look_back() -> Drawing:
     """The decoder compares itself with each state; the scores become weights of a sum."""
     drawing = Drawing()
+    _look_back(drawing, "compared with the state of the decoder", STEP)
+    return drawing
+
+
+def decoder_step() -> Drawing:
+    """A whole step of the decoder: its state looks back, and the context scores the letters."""
+    drawing = Drawing()
+    copying = copy_by_hand()
+    step = {
+        name: value.tolist() if isinstance(value, Tensor) else value
+        for name, value in copying["steps"][0].items()
+    }
+    state = ", ".join(f"{number:.2f}".replace("-", "\N{MINUS SIGN}") for number in step["state"])
+    bottom = _look_back(drawing, f"dot product with the decoder's ({state})", step)
+    drawing.arrow((166, bottom + 2), (166, bottom + 28), "times W_o")
+    letters = copying["letters"]
+    cells = drawing.grid((91, bottom + 52), [step["letter_scores"]], columns=letters, cell=PAIR)
+    drawing.text((83, cells.at(0, 0.5)[1]), "letter scores", anchor="end", style="bold")
+    chosen = f"the highest score: it writes {letters[step['said']]}"
+    drawing.text((166, cells.bottom + 18), chosen, "target", style="bold")
+    return drawing
+
+
+def _look_back(drawing: Drawing, compared: str, step: Mapping[str, Any]) -> float:
+    """Draw the encoder's states, what they score, and their sum; return where that ends."""
     pitch, width = 116.0, 332.0
-    asking = drawing.box(
-        Area(0, 62, width, 30), "compared with the state of the decoder", "target", size=13
-    )
+    asking = drawing.box(Area(0, 62, width, 30), compared, "target", size=13)
     total = drawing.box(
         Area(0, 194, width, 30), "each state times its weight, added up", "memory", size=13
     )
     for place, letter in enumerate(WORD):
         middle = 50 + pitch * place
-        weight, score = STEP["weights"][place], STEP["scores"][place]
+        weight, score = step["weights"][place], step["scores"][place]
         drawing.text((middle, 0), letter, "source", size=18, style="bold")
         state = drawing.grid((middle - 50, 16), [STEP["states"][place]], "memory", cell=PAIR)
         if place < len(WORD) - 1:
@@ -212,10 +239,10 @@ def look_back() -> Drawing:
         drawing.text((middle, 154), f"weight {weight:.2f}", "query", size=13, style="bold")
         drawing.line([(middle, 170), (middle, 186)], "query", width=1 + 14 * weight)
     drawing.arrow(total.at(0.5, 1), (width / 2, total.bottom + 26))
-    drawing.grid((width / 2 - 50, total.bottom + 30), [STEP["context"]], "memory", cell=PAIR)
+    grid = drawing.grid((width / 2 - 50, total.bottom + 30), [step["context"]], "memory", cell=PAIR)
     left = (width / 2 - 58, total.bottom + 42)
     drawing.text(left, "the context", "memory", anchor="end", style="bold")
-    return drawing
+    return grid.bottom
 
 
 def waiting() -> Drawing:

@@ -40,6 +40,12 @@ W_A = ((0.0, 1.0), (1.0, 0.0))
 U_A = ((-2.0, 0.0), (0.0, -2.0))
 V_A = (1.0, 1.0)
 
+# A decoder by hand that begins with the last of these states and writes "not" again; the numbers
+# of its output are scores of the letters in the order of VECTORS.
+W_D = ((-1.0, 0.0), (-1.0, 1.0))
+U_D = ((-1.0, -1.0), (1.0, -1.0))
+W_O = ((2.0, -2.0, 0.0), (-1.0, -1.0, 2.0))
+
 
 def recurrent_step(x: Tensor, state: Tensor, w: Tensor, u: Tensor, b: Tensor) -> Tensor:
     """Return the next state of a recurrent network.
@@ -121,6 +127,32 @@ def by_hand() -> dict[str, Tensor]:
         "sums_a": sums_a, "tanh_a": sums_a.tanh(), "scores": scores, "weights": weights,
         "context": weights @ states,
     }  # fmt: skip
+
+
+def copy_by_hand() -> dict[str, Any]:
+    """Let the decoder by hand write "not"; return all that the moving figure shows.
+
+    Returns:
+        word and letters (str), the states of the encoder (3, 2), output (2, 3), and steps: for each
+        letter the index of the one before (None at the start), its vector read (2,), the state
+        before, sums (2,) and their tanh, the state (2,); then scores and weights (3,), context
+        (2,), letter_scores (3,) and the index said.
+    """
+    w_d, u_d, w_o = map(torch.tensor, (W_D, U_D, W_O))
+    word, letters, states = "not", "".join(VECTORS), by_hand()["states"]
+    state, last, read = states[-1], None, torch.zeros(2)
+    steps: list[dict[str, Any]] = []
+    for _ in word:
+        step = {"last": last, "read": read, "before": state, "sums": read @ w_d + state @ u_d}
+        state = step["sums"].tanh()
+        scores = states @ state
+        context = scores.softmax(dim=-1) @ states
+        letter_scores = context @ w_o
+        last = int(letter_scores.argmax())
+        read = torch.tensor(VECTORS[letters[last]])
+        step |= {"state": state, "scores": scores, "weights": scores.softmax(dim=-1)}
+        steps.append(step | {"context": context, "letter_scores": letter_scores, "said": last})
+    return {"word": word, "letters": letters, "states": states, "output": w_o, "steps": steps}
 
 
 def products_on_the_way(output: Tensor, pick: Callable[[Iterable[int]], int] = max) -> int:
