@@ -126,11 +126,11 @@ def test_the_first_text_is_the_one_of_the_page(figure: Locator) -> None:
 def test_the_words_and_the_vocabulary_follow(figure: Locator) -> None:
     words, vocabulary = figure.locator(".moving-words"), figure.locator(".merges-vocabulary")
     slider = figure.get_by_label("Merges done")
-    expect(words).to_contain_text("Next: e and r, which comes 8 times, more often than any other")
+    expect(words).to_contain_text("Next: e and r, which occurs 8 times, more often than any other")
     slider.press("ArrowRight")
     expect(slider).to_have_attribute("aria-valuetext", "1 of 8")
     expect(words).to_contain_text("Merge 1 has joined e and r: a new token, er. The text has 45")
-    expect(words).to_contain_text("4 pairs come 6 times each; of these o and l is the greatest")
+    expect(words).to_contain_text("6 times each; the last of them in alphabetical order is o and l")
     assert vocabulary.locator("li:not(.merges-later)").all_inner_texts()[-1].split() == ["er", "1"]
     expect(figure.locator(".merges-words .merges-made")).to_have_count(3)
     expect(figure.locator(".merges-words .merges-next")).to_have_count(6)

@@ -31,7 +31,7 @@
     return left.length - right.length;
   }
 
-  // All pairs with their counts, the winner first: the most frequent, of equals the greatest.
+  // All pairs with their counts, the winner first: the most frequent, of equals the last in the order of code points.
   function countPairs(words) {
     const found = new Map();
     for (const { symbols, count } of words) {
@@ -153,8 +153,8 @@
     const equal = pairs.filter((other) => other.count === count).length;
     const name = pair.join(" and ");
     const times = count === 1 ? "once" : count === 2 ? "twice" : `${count} times`;
-    if (equal === 1) return `Next: ${name}, which comes ${times}, more often than any other pair.`;
-    return `Next: ${equal} pairs come ${times} each; of these ${name} is the greatest, as Python compares tuples.`;
+    if (equal === 1) return `Next: ${name}, which occurs ${times}, more often than any other pair.`;
+    return `Next: ${equal} pairs occur ${times} each; the last of them in alphabetical order is ${name}.`;
   }
 
   // ---- controls ------------------------------------------------------------------------------------
