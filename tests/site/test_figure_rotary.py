@@ -125,8 +125,8 @@ def test_each_hand_is_moved_by_keyboard_and_dragged(figure: Locator, name: str) 
     assert hand(figure, other) == kept
 
     figure.scroll_into_view_if_needed()
-    grip = figure.locator(f'.rotary-grip[data-index="{list(SLIDERS).index(name)}"]')
-    box, dial = grip.bounding_box(), figure.locator("svg").first.bounding_box()
+    box = figure.locator(f".rotary-tip.rotary-{name}").bounding_box()
+    dial = figure.locator(".rotary-dial").bounding_box()
     assert box
     assert dial
     mouse = figure.page.mouse

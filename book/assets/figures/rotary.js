@@ -51,7 +51,6 @@
       const [x2, y2] = to(vector);
       const ends = { "data-vector": vector.join(" "), class: `rotary-hand rotary-${name}` };
       draw(svg, "line", { x1: x0, y1: y0, x2, y2, ...ends });
-      draw(svg, "circle", { cx: x2, cy: y2, r: 22, class: "rotary-grip", "data-index": index });
       draw(svg, "circle", { cx: x2, cy: y2, r: 7, class: `rotary-tip rotary-${name}` });
     });
     // The query's name stands beyond its tip, the key's beside the middle of its hand, away from the query.
@@ -127,7 +126,9 @@
     ));
     const buttons = makeButtons(box, [`Shift both by ${SHIFT}`, `Shift both back by ${SHIFT}`]);
     const pictures = make(box, "div", { className: "moving-pictures" });
-    const [dial, chart] = [0, 1].map(() => draw(make(pictures, "div"), "svg", { role: "img" }));
+    const [dial, chart] = ["dial", "chart"].map((name) => (
+      draw(make(pictures, "div"), "svg", { class: `rotary-${name}`, role: "img" })
+    ));
     const say = makeWords(box, 3);
 
     const readPlaces = () => sliders.map(({ input }) => Number(input.value));
@@ -154,25 +155,31 @@
       update();
     }));
 
-    // A short cut for the mouse and the finger; the sliders do the same.
-    let held = null;
+    // A shortcut for the mouse and the finger, which take the nearer hand; the sliders do the same.
+    let held = 0;
+    function pointAt(event) {
+      const place = dial.getBoundingClientRect();
+      const { unit, from } = dialOf(place.width, longest);
+      return from([event.clientX - place.left, event.clientY - place.top]).map((one) => one / unit);
+    }
+    function drag(event) {
+      const turn = (angleOf(pointAt(event)) - angleOf(begin[held]) + 2 * ROUND) % ROUND;
+      // Between the last place and a full round, the nearer end.
+      const isPast = turn > (LAST * data.omega + ROUND) / 2;
+      sliders[held].input.value = isPast ? 0 : Math.round(turn / data.omega);
+      update();
+    }
     dial.addEventListener("pointerdown", (event) => {
-      const grip = event.target.closest(".rotary-grip");
-      if (!grip) return;
-      held = Number(grip.dataset.index);
       event.preventDefault();
+      const [x, y] = pointAt(event);
+      const [query, key] = readPlaces().map((place, index) => {
+        const tip = turned(begin[index], place * data.omega);
+        return Math.hypot(x - tip[0], y - tip[1]);
+      });
+      held = query <= key ? 0 : 1;
       dial.setPointerCapture(event.pointerId);
     });
-    dial.addEventListener("pointermove", (event) => {
-      if (!dial.hasPointerCapture(event.pointerId)) return;
-      const place = dial.getBoundingClientRect();
-      const point = dialOf(place.width, longest).from([event.clientX - place.left, event.clientY - place.top]);
-      const turn = (angleOf(point) - angleOf(begin[held]) + 2 * ROUND) % ROUND;
-      // Between the last place and a full round, the nearer end.
-      const beyond = turn > (LAST * data.omega + ROUND) / 2;
-      sliders[held].input.value = beyond ? 0 : Math.round(turn / data.omega);
-      update();
-    });
+    dial.addEventListener("pointermove", (event) => dial.hasPointerCapture(event.pointerId) && drag(event));
 
     figure.querySelector(".moving-fallback").replaceWith(...box.childNodes);
     onNewWidth(pictures, update);
