@@ -61,7 +61,7 @@ def print_pages(browser: Browser, names: Sequence[str], folder: Path = FOLDER) -
     page, made = browser.new_page(), []
     for name in names:
         page.goto((SITE / f"{name}.html").as_uri())
-        page.evaluate("window.MathJax?.startup?.promise")
+        page.evaluate("setFormulas()")
         made.append(folder / f"{order.index(name) + 1:02}-{name.replace('/', '-')}.pdf")
         page.pdf(
             path=made[-1],

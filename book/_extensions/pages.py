@@ -1,6 +1,6 @@
 """What every page gets: links into the repository, words for the search, only what it needs.
 
-MathJax is loaded where it is used, pictures must have alt text, and markup that confuses screen
+MathJax is named where it is used, pictures must have alt text, and markup that confuses screen
 readers is corrected.
 """
 
@@ -78,9 +78,9 @@ def clean_page(
 def lighten_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Load MathJax only where there are formulas, and say how large each picture is.
+    """Name MathJax only where there are formulas, say how large each picture is, and load it late.
 
-    Sphinx also loads MathJax where only a page further down in the contents has formulas. What a
+    Sphinx also names MathJax where only a page further down in the contents has formulas. What a
     notebook drew has its size only in a style, which keeps no place free while it is loaded.
     """
     body = context.get("body", "")
@@ -95,8 +95,9 @@ def lighten_page(
 
 
 def sized(image: re.Match[str]) -> str:
-    """Return an image with its size as attributes, in whole pixels."""
-    return f'{image[1]}width="{round(float(image[2]))}" height="{round(float(image[3]))}"'
+    """Return an image with its size as attributes, in whole pixels, that waits to be near."""
+    width, height = (round(float(size)) for size in image.groups()[1:])
+    return f'{image[1]}loading="lazy" width="{width}" height="{height}"'
 
 
 def setup(app: Sphinx) -> None:

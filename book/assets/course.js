@@ -82,6 +82,45 @@ function tuneSearch() {
   Search.htmlToText = excerptsOf(Search.htmlToText);
 }
 
+// ---- formulas -----------------------------------------------------------------------------------
+
+// MathJax is by far the largest part of a page. It is loaded when a reader does anything, or when a formula is in view,
+// and then sets all formulas; the page holds its address in a script that no browser runs.
+// Returns a promise of formulas that are set, at once where a page has none.
+function setFormulas() {
+  setFormulas.done ??= loadMathJax();
+  return setFormulas.done;
+}
+
+async function loadMathJax() {
+  const address = document.querySelector('script[type="text/plain"][src*="mathjax"]')?.src;
+  if (!address) return;
+  const script = Object.assign(document.createElement("script"), { src: address });
+  const loaded = new Promise((done) => script.addEventListener("load", done));
+  document.head.append(script);
+  await loaded;
+  await window.MathJax.startup.promise;
+  makeReachable();
+}
+
+// Not before all else is loaded, so that the figures come first.
+function waitForReader() {
+  const signs = ["scroll", "pointermove", "pointerdown", "keydown", "beforeprint"];
+  const view = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && begin());
+  function begin() {
+    view.disconnect();
+    signs.forEach((sign) => window.removeEventListener(sign, begin));
+    if (document.readyState === "complete") setFormulas();
+    else window.addEventListener("load", setFormulas);
+  }
+  signs.forEach((sign) => window.addEventListener(sign, begin, { passive: true }));
+  document.querySelectorAll(".bd-article .math").forEach((formula) => view.observe(formula));
+}
+
+document.addEventListener("DOMContentLoaded", waitForReader);
+
+// ---- paper --------------------------------------------------------------------------------------
+
 // Paper is light and unfolds nothing: answers are printed open. Hints stay folded, and so does code (see course.css).
 function answers() {
   const folds = [...document.querySelectorAll(".bd-article details:is(.sd-dropdown, .hide):not([open])")];
@@ -103,16 +142,14 @@ function prepareForPaper() {
 
 window.addEventListener("beforeprint", prepareForPaper);
 
+tuneSearch();
+
 document.addEventListener("DOMContentLoaded", () => {
-  tuneSearch();
   nameArrows();
   offerToWrap();
   makeReachable();
   document.addEventListener("scroll", ({ target }) => target.matches?.(SCROLLING_BOXES) && showWhetherMore(target), true);
   window.addEventListener("resize", makeReachable);
   document.addEventListener("toggle", makeReachable, true);
-  window.addEventListener("load", async () => {
-    await window.MathJax?.startup?.promise;
-    makeReachable();
-  });
+  window.addEventListener("load", makeReachable);
 });

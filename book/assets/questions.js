@@ -23,11 +23,11 @@
 
   const copies = (list) => list.map((node) => node.cloneNode(true));
 
-  // Formulas that came with a form or an answer; where a page has none, it has no MathJax either.
+  // Formulas that came with an answer; those of the question are set with the page.
   async function typeset(place) {
     if (!place.querySelector(".math")) return;
-    await window.MathJax?.startup?.promise;
-    await window.MathJax?.typesetPromise?.([place]);
+    await window.setFormulas();
+    await window.MathJax?.typesetPromise([place]);
   }
 
   // Begins with the verdict; a screen reader reads it out, since its place has been there before.
@@ -126,7 +126,6 @@
     if (template.dataset.kind === "number") makeField(place, options, verdict, number);
     else makeChoices(place, options, verdict);
     box.append(fold);
-    typeset(box);
   }
 
   document.addEventListener("DOMContentLoaded", () => {

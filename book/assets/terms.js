@@ -28,7 +28,8 @@
     link.setAttribute("aria-describedby", box.id);
     place(link);
     if (!box.querySelector(".math")) return;
-    await window.MathJax?.typesetPromise?.([box]);
+    await window.setFormulas();
+    await window.MathJax?.typesetPromise([box]);
     if (shownFor === link) place(link); // a formula has another size than its source
   }
 

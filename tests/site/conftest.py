@@ -31,7 +31,9 @@ ALIKE = ("_modules/", "book/api/", "book/closer/", "exercises/", "solutions/")
 
 # What is recorded in the page, once its mathematics is set.
 EXAMINE = """async () => {
-  await window.MathJax?.startup?.promise;
+  await window.setFormulas?.();
+  for (const image of document.images) image.loading = "eager"; // some wait to be near
+  await Promise.allSettled([...document.images].map((image) => image.decode()));
   await document.fonts.ready;
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)));
   const images = [...document.images].map((image) => ({

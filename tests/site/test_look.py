@@ -104,7 +104,7 @@ def write_project(folder: Path) -> Path:
 
 def build(folder: Path) -> tuple[Path, str]:
     """Build the project as the book is built; return the folder of its pages and the warnings."""
-    wanted = ("mathjax_path", "mathjax3_config", "numfig", "html_js_files")
+    wanted = ("mathjax_path", "mathjax_options", "mathjax3_config", "numfig", "html_js_files")
     settings: dict[str, Any] = {name: SETTINGS[name] for name in wanted}
     settings |= {
         "extensions": ["myst_parser", "book._extensions.drawings"],
@@ -232,7 +232,7 @@ def look(browser: Browser, built: Path) -> Iterator[Callable[[int, str], Page]]:
         page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
         opened.append(page)
         open_page(page, (built / "book/page.html").as_uri())
-        page.evaluate("MathJax.startup.promise")
+        page.evaluate("setFormulas()")
         return page
 
     yield open_sample

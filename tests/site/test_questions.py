@@ -524,7 +524,7 @@ def test_the_answer_is_opened_by_keyboard(parameters: Locator) -> None:
 def test_the_form_fits_a_phone_and_a_finger(browser: Browser, address: str, slug: str) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     open_page(page, f"{address}/book/{slug}.html")
-    page.evaluate("window.MathJax.startup.promise")
+    page.evaluate("setFormulas()")
     for control in page.locator(".quick-question :is(button, input)").all():
         box = control.bounding_box()
         assert box is not None

@@ -82,7 +82,7 @@ def test_no_table_scrolls_on_a_phone(browser: Browser, address: str) -> None:
         "book/blocks.html",
     ):
         open_page(page, f"{address}/{name}")
-        page.evaluate("window.MathJax?.startup?.promise")
+        page.evaluate("setFormulas()")
         scrolling = page.locator(".pst-scrollable-table-container").evaluate_all(
             "(all) => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)"
         )

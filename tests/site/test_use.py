@@ -123,7 +123,7 @@ def test_a_formula_is_a_tab_stop_only_where_it_scrolls(tab: Page, address: str, 
     assert size is not None
     tab.set_viewport_size({"width": width, "height": 900})
     open_page(tab, f"{address}/book/closer/attention.html")
-    tab.evaluate("window.MathJax.startup.promise.then(() => new Promise(requestAnimationFrame))")
+    tab.evaluate("setFormulas().then(() => new Promise(requestAnimationFrame))")
     formulas = tab.locator(".bd-article mjx-container")
     stops = tab.locator(".bd-article mjx-container[tabindex]")
     seen = formulas.count()

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Browser, Page, Route, expect
 
+from book._extensions.ends import chapters_of
 from tests.site.conftest import SETTLE, open_page
 from tests.site.test_html import PAGES, of_class, parse
-from tools.build_book import SITE
+from tools.build_book import ROOT, SITE
 
 pytestmark = pytest.mark.browser
 
-START_PAGE_LIMIT = 500_000  # bytes, compressed
+# Bytes, as a server without compression sends them, before the reader does anything.
+START_PAGE_LIMIT = 500_000
+CHAPTER_LIMIT = 800_000
 SHIFT_LIMIT = 0.05  # half of what browser makers call good
 
 # One page of each kind; together they have all icons.
@@ -28,6 +30,9 @@ KINDS = (
     "exercises/attention/attention.html",
     "search.html",
 )
+
+# The chapters themselves, as the contents name them.
+CHAPTERS = [f"{chapter['file']}.html" for chapter in chapters_of(ROOT)]
 
 # Adds up how far what is seen has moved by itself; has to stand before the page is loaded.
 ADD_UP_SHIFTS = """
@@ -50,15 +55,44 @@ def requested(page: Page, url: str) -> list[str]:
     paths: list[str] = []
     page.on("request", lambda request: paths.append(urlsplit(request.url).path))
     open_page(page, url)  # drawn, with the fonts that this asked for
-    page.evaluate("window.MathJax?.startup?.promise.then(() => null)")
     return paths
 
 
-def test_the_start_page_is_light(fresh: Page, address: str, site: Path) -> None:
-    paths = set(requested(fresh, f"{address}/book/index.html"))
-    sizes = {path: len(gzip.compress((site / path[1:]).read_bytes())) for path in paths}
+@pytest.mark.parametrize("name", ["book/index.html", *CHAPTERS])
+def test_little_is_loaded_before_the_reader_does_anything(
+    fresh: Page, address: str, site: Path, name: str
+) -> None:
+    paths = requested(fresh, f"{address}/{name}")
+    fresh.wait_for_load_state("networkidle")
+    assert not [path for path in paths if "mathjax" in path or "searchindex" in path]
+    sizes = {path: (site / path[1:]).stat().st_size for path in set(paths)}
+    limit = CHAPTER_LIMIT if name in CHAPTERS else START_PAGE_LIMIT
     assert len(sizes) > 10
-    assert sum(sizes.values()) <= START_PAGE_LIMIT, sorted(sizes.items(), key=lambda s: -s[1])[:5]
+    assert sum(sizes.values()) <= limit, sorted(sizes.items(), key=lambda s: -s[1])[:5]
+    assert fresh.locator("figure.moving-figure .moving-fallback").count() == 0, "figures are built"
+
+
+def come_down(page: Page) -> None:
+    page.mouse.move(640, 450)
+    page.mouse.wheel(0, 300)
+
+
+SIGNS: dict[str, Callable[[Page], None]] = {
+    "scroll": come_down,
+    "key": lambda page: page.keyboard.press("Tab"),
+    "link to a place": lambda page: page.evaluate("location.hash = 'all-queries-in-one-product'"),
+}
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_formulas_are_set_once_the_reader_does_something(
+    fresh: Page, address: str, sign: str
+) -> None:
+    open_page(fresh, f"{address}/book/attention.html")
+    formulas = fresh.locator(".bd-article .math")
+    expect(fresh.locator("mjx-container")).to_have_count(0)
+    SIGNS[sign](fresh)
+    expect(fresh.locator(".bd-article .math:has(mjx-container)")).to_have_count(formulas.count())
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -1,0 +1,97 @@
+"""Cut the style sheets of the built site down to the rules that its pages can use.
+
+The theme brings all of Bootstrap and a rule for each icon that there is: three quarters of what a
+browser must load before it draws anything. A selector stays if every class in it appears in a page
+or in a script, which may set it later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import tinycss2
+from sphinx.application import Sphinx
+
+CLASSES = re.compile(r'\bclass="([^"]*)"')
+WORDS = re.compile(r"[\w-]+")
+NESTING = ("media", "supports")
+# They bring their own styles, or no page loads them.
+FOREIGN_SCRIPTS = ("mathjax/", "locales/", "vendor/", "scripts/fontawesome", "speller/weights")
+
+
+def names_in_use(site: Path) -> set[str]:
+    """Collect the classes of all pages, and all words of the scripts that set classes."""
+    found: set[str] = set()
+    static = site / "_static"
+    for page in site.rglob("*.html"):
+        if not page.is_relative_to(static):
+            for value in CLASSES.findall(page.read_text(encoding="utf-8")):
+                found.update(value.split())
+    for script in static.rglob("*.js"):
+        if not script.relative_to(static).as_posix().startswith(FOREIGN_SCRIPTS):
+            found.update(WORDS.findall(script.read_text(encoding="utf-8")))
+    return found
+
+
+def selectors(prelude: Iterable[Any]) -> Iterator[list[Any]]:
+    """Split what stands before the braces of a rule at its commas; those in parentheses stay."""
+    selector: list[Any] = []
+    for token in prelude:
+        if token.type == "literal" and token.value == ",":
+            yield selector
+            selector = []
+        else:
+            selector.append(token)
+    yield selector
+
+
+def is_used(selector: list[Any], names: set[str]) -> bool:
+    """Say whether a page can have what a selector asks for; `:not(.a)` asks for nothing."""
+    pairs = pairwise(selector)
+    classes = [word.value for dot, word in pairs if dot == "." and word.type == "ident"]
+    return names.issuperset(classes)
+
+
+def trimmed(rules: Iterable[Any], names: set[str]) -> str:
+    """Return the rules that can be used as CSS.
+
+    Args:
+        rules: as tinycss2 parses them.
+        names: the classes that are set.
+    """
+    kept: list[str] = []
+    for rule in rules:
+        if rule.type == "qualified-rule":
+            used = [each for each in selectors(rule.prelude) if is_used(each, names)]
+            if used:
+                head = ",".join(tinycss2.serialize(each).strip() for each in used)
+                kept.append(f"{head}{{{tinycss2.serialize(rule.content).strip()}}}\n")
+        elif rule.type == "at-rule" and rule.lower_at_keyword in NESTING:
+            inner = tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)
+            if text := trimmed(inner, names):
+                head = tinycss2.serialize(rule.prelude)
+                kept.append(f"@{rule.at_keyword}{head}{{\n{text}}}\n")
+        elif rule.type == "at-rule":
+            kept.append(f"{rule.serialize()}\n")
+    return "".join(kept)
+
+
+def trim_styles(app: Sphinx, exception: Exception | None) -> None:
+    """Rewrite the style sheets of the site that was built."""
+    if exception is not None or app.builder.format != "html":
+        return
+    names = names_in_use(Path(app.outdir))
+    for sheet in Path(app.outdir, "_static").rglob("*.css"):
+        rules = tinycss2.parse_stylesheet(
+            sheet.read_text(encoding="utf-8"), skip_comments=True, skip_whitespace=True
+        )
+        sheet.write_text(trimmed(rules, names), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    """Connect to Sphinx; the static files are there when the build has finished."""
+    app.connect("build-finished", trim_styles)
