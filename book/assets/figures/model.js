@@ -5,6 +5,7 @@
 (() => {
   const { make, draw, clear, makeSelect, makeButtons, makePlayer, makeWords, onNewWidth, dataFor, start } = window.moving;
   const PAUSE = 1100; // milliseconds of a step while it plays
+  const GAP = 8; // pixels between the part that is lit and the edge
   const MOVING = 600; // milliseconds in which the norms change their place
   const still = window.matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -380,12 +381,12 @@
     }
 
     build(box) {
+      this.buildWalk(make(box, "div", { className: "model-walk" }));
       this.place = make(box, "div", { className: "model-place" });
       this.svg = draw(this.place, "svg", { class: "drawing model-svg", role: "group" });
       this.svg.setAttribute("aria-label", "The whole model, and beside its parts links to their chapters");
       const side = make(box, "div", { className: "model-side" });
-      this.buildWord(side);
-      this.say = makeWords(side, 3);
+      this.say = makeWords(side, 2);
       const controls = make(side, "div", { className: "moving-controls" });
       const norms = [["post", "post-norm, as in the paper"], ["pre", "pre-norm, as in the speller"]];
       this.norm = makeSelect(controls, "model-norm", "Norm", norms, () => this.moveNorms());
@@ -400,11 +401,14 @@
       });
     }
 
-    buildWord(side) {
-      const controls = make(side, "div", { className: "moving-controls" });
+    // What sends a word through; on a phone it stays above the picture, which is as high as the window.
+    buildWalk(walk) {
+      this.walk = walk;
+      const controls = make(walk, "div", { className: "moving-controls" });
       const words = this.data.words.map(({ word }) => [word, word]);
       this.word = makeSelect(controls, "model-word", "Word", words, () => this.go(0));
-      [this.back, this.next, this.play, this.reset] = makeButtons(side, ["Back", "Next", "Play", "Reset"]);
+      [this.back, this.next, this.play, this.reset] = makeButtons(walk, ["Back", "Next", "Play", "Reset"]);
+      this.sayStep = makeWords(walk, 1);
       this.stop = makePlayer(this.play, PAUSE, {
         begin: () => this.step === this.steps().length && this.go(0),
         step: () => {
@@ -453,6 +457,17 @@
       this.step = Math.max(0, Math.min(step, this.steps().length));
       if (this.taken !== null) this.take(null);
       this.update();
+      this.follow();
+    }
+
+    // Scrolls to the part that is lit, where the window is too low for the whole picture.
+    follow() {
+      const [lit] = this.picture.groups?.get(this.steps()[this.step - 1]?.part) ?? [];
+      const bar = this.walk.getBoundingClientRect();
+      if (!lit || getComputedStyle(this.walk).position !== "sticky" || bar.bottom < 0 || bar.top > innerHeight) return;
+      const { top, bottom } = lit.getBoundingClientRect();
+      const by = Math.min(0, top - bar.bottom - GAP) || Math.max(0, bottom + GAP - innerHeight);
+      if (by) window.scrollBy({ top: by, behavior: still.matches ? "auto" : "smooth" });
     }
 
     take(taken) {
@@ -624,7 +639,8 @@
       const after = "Post-norm: a norm follows every sum, so the residual line passes all of them.";
       const waiting = `${this.word.value} waits before the encoder, the begin token before the decoder. Press Next.`;
       const word = now ? `Step ${this.step} of ${count}. ${now.says}` : waiting;
-      this.say([word, isPre ? before : after, this.describePart()]);
+      this.sayStep([word]);
+      this.say([isPre ? before : after, this.describePart()]);
     }
 
     describePart() {

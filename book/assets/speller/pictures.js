@@ -55,7 +55,7 @@ window.speller.pictures = (() => {
     const shown = view.steps.slice(0, view.at);
     const complete = view.at === view.steps.length;
     shown.forEach((step, row) => {
-      const now = complete ? row < shown.length - 1 : row === shown.length - 1;
+      const now = complete || row === shown.length - 1;
       look(view, step).forEach((weight, place) => {
         if (weight < FAINTEST) return;
         const [from, to, middle] = [x(row), letters.at(place), (top + bottom) / 2];
