@@ -32,13 +32,21 @@ def decoded() -> list[dict[str, Tensor]]:
     """Run the decoder with torch's own cell, attention and product; return each letter's step."""
     vectors = torch.tensor([sequences.VECTORS[letter] for letter in "not"])
     encoder, decoder = nn.RNN(2, 2), nn.RNNCell(2, 2, bias=False)
+    encoder.load_state_dict(
+        {
+            "weight_ih_l0": torch.tensor(sequences.W).T,
+            "weight_hh_l0": torch.tensor(sequences.U).T,
+            "bias_ih_l0": torch.tensor(sequences.B),
+            "bias_hh_l0": torch.zeros(2),
+        }
+    )
+    decoder.load_state_dict(
+        {
+            "weight_ih": torch.tensor(sequences.W_D).T,
+            "weight_hh": torch.tensor(sequences.U_D).T,
+        }
+    )
     with torch.no_grad():
-        encoder.weight_ih_l0.copy_(torch.tensor(sequences.W).T)
-        encoder.weight_hh_l0.copy_(torch.tensor(sequences.U).T)
-        encoder.bias_ih_l0.copy_(torch.tensor(sequences.B))
-        encoder.bias_hh_l0.zero_()
-        decoder.weight_ih.copy_(torch.tensor(sequences.W_D).T)
-        decoder.weight_hh.copy_(torch.tensor(sequences.U_D).T)
         states, _ = encoder(vectors)
         state, read, found = states[-1:], torch.zeros(1, 2), []
         for _ in WORD:

@@ -143,7 +143,12 @@ def copy_by_hand() -> dict[str, Any]:
     state, last, read = states[-1], None, torch.zeros(2)
     steps: list[dict[str, Any]] = []
     for _ in word:
-        step = {"last": last, "read": read, "before": state, "sums": read @ w_d + state @ u_d}
+        step: dict[str, Any] = {
+            "last": last,
+            "read": read,
+            "before": state,
+            "sums": read @ w_d + state @ u_d,
+        }
         state = step["sums"].tanh()
         scores = states @ state
         context = scores.softmax(dim=-1) @ states
