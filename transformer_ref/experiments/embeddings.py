@@ -44,6 +44,27 @@ V_CENTER = (1.0, 1.0)
 U_OTHERS = ((1.0, 0.0), (-1.0, 1.0), (0.0, 2.0))
 REAL = (1.0, 0.0, 0.0)
 HIDDEN = (1.0, 1.0, 0.0)  # a vector that a model may have at its end
+# The figure that moves: vectors at the start, picked so that they point every way, and updates
+# that are done again and again. Each center and its real word are neighbours in the text.
+IN_THE_PLANE = {
+    "centers": {
+        "oil": (0.7, 0.4), "gas": (-0.9, 0.3), "peace": (-0.2, -1.0), "freedom": (0.7, -0.3),
+    },
+    "contexts": {"production": (0.4, -1.0), "world": (0.5, 0.6), "our": (-0.1, 1.1)},
+    "groups": (("oil", "gas"), ("peace", "freedom")),
+    "updates": (
+        {"center": "oil", "real": "production", "drawn": ("world",)},
+        {"center": "peace", "real": "world", "drawn": ("production",)},
+        {"center": "gas", "real": "production", "drawn": ("world", "our")},
+        {"center": "freedom", "real": "world", "drawn": ("production", "our")},
+        {"center": "oil", "real": "our", "drawn": ("world",)},
+        {"center": "peace", "real": "our", "drawn": ("production",)},
+        {"center": "gas", "real": "our", "drawn": ("world",)},
+        {"center": "freedom", "real": "our", "drawn": ("production",)},
+    ),
+    "steps": 24,
+    "rate": 1.0,
+}  # fmt: skip
 
 # Words that belong together, picked by hand.
 GROUPS = {
