@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch.nn import functional as F
 
 from transformer_ref.applications.g2p import Speller, make_examples
 from transformer_ref.data import load_cmudict
-from transformer_ref.experiments import blocks
+from transformer_ref.experiments import blocks, blocks_images
 from transformer_ref.g2p import load_g2p
 from transformer_ref.masks import causal_mask
 
@@ -51,14 +52,15 @@ def test_the_streams_part_with_the_first_layer(speller: Speller) -> None:
 
 def test_a_unit_is_on_where_torch_finds_it_on(speller: Speller) -> None:
     model, word = speller.model, "kicked"
+    layers: Any = model.decoder.layers
     said = blocks.where_unit_is_on(speller, 145, word)
     tgt = torch.tensor([speller.phonemes.encode([p for p, _ in said[:-1]], bos=True)])
     with torch.inference_mode():
         memory = model.encode(speller.source([word]))
         x = model.tgt_positions(model.tgt_embedding(tgt))
-        for layer in list(model.decoder.layers)[:-1]:
+        for layer in layers[:-1]:
             x = layer(x, memory, causal_mask(tgt.shape[1]))
-        last = model.decoder.layers[-1]
+        last = layers[-1]
         y = last.norm1(x)
         x = x + last.self_attention(y, y, y, causal_mask(tgt.shape[1]))
         x = x + last.cross_attention(last.norm2(x), memory, memory)
@@ -71,7 +73,8 @@ def test_a_unit_is_on_where_torch_finds_it_on(speller: Speller) -> None:
 def test_what_a_unit_writes_is_what_the_logits_gain(speller: Speller) -> None:
     """A large multiple of the row outweighs any stream, so only its direction is left."""
     model, unit = speller.model, 145
-    row = model.decoder.layers[-1].feed_forward.linear2.weight[:, unit].detach()
+    layer: Any = model.decoder.layers[-1]
+    row = layer.feed_forward.linear2.weight[:, unit].detach()
     with torch.inference_mode():
         state = model.decoder.norm(1e6 * row)
         logits = model.output_proj(state) - model.output_proj(model.decoder.norm(torch.zeros(128)))
@@ -80,19 +83,49 @@ def test_what_a_unit_writes_is_what_the_logits_gain(speller: Speller) -> None:
     torch.testing.assert_close(written, expected, atol=1e-3, rtol=1e-3)
 
 
+@torch.inference_mode()
 def test_without_a_unit_is_without_its_column(speller: Speller) -> None:
-    entries, unit = load_cmudict("dev")[:40], 145
-    whole, without = blocks.right_without_unit(speller, unit, "AH", entries)
-    cut = copy.deepcopy(speller.model)
-    with torch.no_grad():
-        cut.decoder.layers[-1].feed_forward.linear2.weight[:, unit] = 0
-    for model, share in ((speller.model, whole), (cut, without)):
+    """The unit is made to write against K, so that it is missed."""
+    entries, unit = load_cmudict("dev")[:20], 145
+    against, cut = copy.deepcopy(speller), copy.deepcopy(speller)
+    for one, factor in ((against, -20), (cut, 0)):
+        layer: Any = one.model.decoder.layers[-1]
+        layer.feed_forward.linear2.weight[:, unit] *= factor
+    shares = blocks.right_without_unit(against, unit, "K", entries)
+    assert shares[0] < shares[1]
+    wanted = speller.phonemes.encode(["K"])[0]
+    for one, share in zip((against, cut), shares, strict=True):
         right = []
         for source, target in make_examples(entries):
             ids = torch.tensor([target])
-            with torch.inference_mode():
-                best = model(torch.tensor([source]), ids[:, :-1])[0].argmax(dim=-1)
-            wanted = ids[0, 1:]
-            here = wanted == speller.phonemes.encode(["AH"])[0]
-            right += (best == wanted)[here].tolist()
+            best = one.model(torch.tensor([source]), ids[:, :-1])[0].argmax(dim=-1)
+            right += (best == wanted)[ids[0, 1:] == wanted].tolist()
         assert share == pytest.approx(sum(right) / len(right), abs=1e-6)
+
+
+def test_a_patch_is_a_square_of_the_picture() -> None:
+    pictures, _ = blocks_images.make_digits(3, seed=4)
+    patches = blocks_images.cut_into_patches(pictures)
+    for number in range(16):
+        y, x = 2 * (number // 4), 2 * (number % 4)
+        assert torch.equal(patches[:, number].view(3, 2, 2), pictures[:, y : y + 2, x : x + 2])
+
+
+def test_the_digits_are_all_different_and_can_be_told_apart_through_the_noise() -> None:
+    pictures, shown = blocks_images.make_digits(300, seed=4)
+    places = [
+        F.pad(blocks_images.glyphs(), (x, 3 - x, y, 1 - y)) for x in range(4) for y in range(2)
+    ]
+    nearest = torch.cdist(torch.cat(places).flatten(1), pictures.flatten(1)).argmin(dim=0) % 10
+    assert (nearest == shown).float().mean() > 0.97
+
+
+@torch.inference_mode()
+def test_without_positions_the_order_of_the_patches_does_not_count() -> None:
+    pictures, _ = blocks_images.make_digits(5, seed=4)
+    turned = pictures.view(5, 4, 2, 8).flip(1).reshape(5, 8, 8)  # the rows of patches
+    for with_positions in (False, True):
+        torch.manual_seed(0)
+        reader = blocks_images.DigitReader(with_positions=with_positions)
+        same = torch.allclose(reader(turned), reader(pictures), atol=1e-5)
+        assert same != with_positions
