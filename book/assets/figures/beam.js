@@ -145,7 +145,8 @@
         draw(svg, "path", { d: `M${x1} ${y1} C${half} ${y1} ${half} ${y2} ${x2} ${y2}`, class: "beam-copy" });
         drawRow(svg, cached(node.parent), right, y(row), cell, false);
       });
-      if (next.length === 0) draw(svg, "text", { x: right, y: y(0) + 17, class: "moving-faint" }, "nothing: the search is over");
+      const none = width < 480 ? "nothing" : "nothing: the search is over";
+      if (next.length === 0) draw(svg, "text", { x: right, y: y(0) + 17, class: "moving-faint" }, none);
     }
     const rows = live.map((node) => cached(node).map(short).join(" ")).join("; ");
     svg.setAttribute("aria-label", `Rows of the cache: ${rows}.`);
