@@ -27,6 +27,13 @@ FOLDER = SITE.with_name("pdf")
 JOINED = "book.pdf"
 PAGE_NUMBER = '<p style="width: 100%; font-size: 8pt; text-align: center" class="pageNumber"></p>'
 
+# Formulas and pictures wait for a reader, who is not there.
+COMPLETE = """async () => {
+  await setFormulas();
+  for (const image of document.images) image.loading = "eager";
+  await Promise.allSettled([...document.images].map((image) => image.decode()));
+}"""
+
 
 def below(entry: dict[str, Any]) -> Iterator[str]:
     """Yield the pages under an entry of the contents, its own first."""
@@ -61,7 +68,7 @@ def print_pages(browser: Browser, names: Sequence[str], folder: Path = FOLDER) -
     page, made = browser.new_page(), []
     for name in names:
         page.goto((SITE / f"{name}.html").as_uri())
-        page.evaluate("setFormulas()")
+        page.evaluate(COMPLETE)
         made.append(folder / f"{order.index(name) + 1:02}-{name.replace('/', '-')}.pdf")
         page.pdf(
             path=made[-1],

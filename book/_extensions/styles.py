@@ -2,7 +2,8 @@
 
 The theme brings all of Bootstrap and a rule for each icon that there is: three quarters of what a
 browser must load before it draws anything. A selector stays if every class in it appears in a page
-or in a script, which may set it later.
+or in a script, which may set it later; a script may also put one together, as in "bs-" + name.
+The book's own style sheets stay whole.
 """
 
 from __future__ import annotations
@@ -51,9 +52,13 @@ def selectors(prelude: Iterable[Any]) -> Iterator[list[Any]]:
 
 def is_used(selector: list[Any], names: set[str]) -> bool:
     """Say whether a page can have what a selector asks for; `:not(.a)` asks for nothing."""
-    pairs = pairwise(selector)
-    classes = [word.value for dot, word in pairs if dot == "." and word.type == "ident"]
-    return names.issuperset(classes)
+    asked = [word.value for dot, word in pairwise(selector) if dot == "." and word.type == "ident"]
+    return all(name in names or names.intersection(beginnings(name)) for name in asked)
+
+
+def beginnings(name: str) -> set[str]:
+    """Return what comes before each part of a name, such as "bs-" and "bs-tooltip-"."""
+    return {name[: dash.end()] for dash in re.finditer("-", name)}
 
 
 def trimmed(rules: Iterable[Any], names: set[str]) -> str:
@@ -84,8 +89,12 @@ def trim_styles(app: Sphinx, exception: Exception | None) -> None:
     """Rewrite the style sheets of the site that was built."""
     if exception is not None or app.builder.format != "html":
         return
+    static = Path(app.outdir, "_static")
     names = names_in_use(Path(app.outdir))
-    for sheet in Path(app.outdir, "_static").rglob("*.css"):
+    own = [Path(app.confdir, folder) for folder in app.config.html_static_path]
+    for sheet in static.rglob("*.css"):
+        if any((folder / sheet.relative_to(static)).exists() for folder in own):
+            continue
         rules = tinycss2.parse_stylesheet(
             sheet.read_text(encoding="utf-8"), skip_comments=True, skip_whitespace=True
         )

@@ -434,3 +434,25 @@ def test_without_javascript_there_are_the_map_and_words(browser: Browser, addres
     expect(page.locator("figure.moving-figure .moving-fallback p")).to_be_visible()
     expect(page.locator("figure.moving-figure svg.drawing-wide")).to_be_visible()
     context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("height", [568, 844])
+def test_the_part_that_is_lit_and_next_are_seen_together(
+    browser: Browser, address: str, height: int
+) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": height}, reduced_motion="reduce")
+    open_page(page, f"{address}/{PAGE}")
+    figure = page.locator("figure.moving-figure")
+    following = figure.get_by_role("button", name="Next")
+    following.evaluate("(e) => e.scrollIntoView({ block: 'end' })")
+    while following.get_attribute("aria-disabled") == "false":
+        following.click()
+        expect(following).to_be_in_viewport(ratio=0.99)
+        lit = figure.locator("svg .model-now > .model-outline").first
+        if lit.count():  # the frame of a whole stack is higher than a small phone
+            expect(lit).to_be_in_viewport(ratio=0.99)
+            assert lit.evaluate("(e) => e.getBoundingClientRect().top") > following.evaluate(
+                "(e) => e.getBoundingClientRect().bottom"
+            )
+    page.close()

@@ -77,13 +77,13 @@ def model_map(lit: Collection[str], narrow: bool = False) -> Drawing:
 
 def _places_wide() -> dict[str, Area]:
     """The encoder in a row, the decoder in a row below it."""
-    width = {"source": 68, "target": 68, "next": 68, "masked-attention": 104}
+    width = {"source": 68, "target": 78, "next": 78, "masked-attention": 104}
     place: dict[str, Area] = {}
     for names, y in ((list(PARTS)[:5], 26.0), (list(PARTS)[5:], 138.0)):
         x = 0.0
         for name in names:
             place[name] = Area(x, y, width.get(name, 84), 46)
-            x += place[name].width + 17
+            x += place[name].width + 15
     return place
 
 
