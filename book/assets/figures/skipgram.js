@@ -8,7 +8,7 @@
   const PAUSE = 1000; // milliseconds of an update while it plays
   const HEIGHT = 350;
   const ROOM = 26; // for the legend above the plane
-  const LETTER = 8; // about the width of a letter in a label, at most
+  const LETTER = 9.2; // the width of a letter in a label, at most on average
   const COMPANY = [["same", "same company"], ["other", "other company"]];
 
   const sigmoid = (score) => 1 / (1 + Math.exp(-score));
@@ -74,12 +74,12 @@
 
   function drawLegend(svg) {
     ["center", "context"].forEach((role, place) => {
-      drawTip(svg, role, [6 + 68 * place, 12]);
-      draw(svg, "text", { x: 16 + 68 * place, y: 16 }, role);
+      drawTip(svg, role, [6 + 62 * place, 12]);
+      draw(svg, "text", { x: 15 + 62 * place, y: 16 }, role);
     });
     ["pull", "push"].forEach((kind, place) => {
-      drawArrow(svg, [144 + 66 * place, 12], [170 + 66 * place, 12], kind);
-      draw(svg, "text", { x: 175 + 66 * place, y: 16 }, kind);
+      drawArrow(svg, [136 + 58 * place, 12], [158 + 58 * place, 12], kind);
+      draw(svg, "text", { x: 162 + 58 * place, y: 16 }, kind);
     });
   }
 
