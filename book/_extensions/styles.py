@@ -14,8 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import tinycss2
 from sphinx.application import Sphinx
+from tinycss2.parser import parse_rule_list, parse_stylesheet
+from tinycss2.serializer import serialize
 
 CLASSES = re.compile(r'\bclass="([^"]*)"')
 WORDS = re.compile(r"[\w-]+")
@@ -73,12 +74,12 @@ def trimmed(rules: Iterable[Any], names: set[str]) -> str:
         if rule.type == "qualified-rule":
             used = [each for each in selectors(rule.prelude) if is_used(each, names)]
             if used:
-                head = ",".join(tinycss2.serialize(each).strip() for each in used)
-                kept.append(f"{head}{{{tinycss2.serialize(rule.content).strip()}}}\n")
+                head = ",".join(serialize(each).strip() for each in used)
+                kept.append(f"{head}{{{serialize(rule.content).strip()}}}\n")
         elif rule.type == "at-rule" and rule.lower_at_keyword in NESTING:
-            inner = tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)
+            inner = parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)
             if text := trimmed(inner, names):
-                head = tinycss2.serialize(rule.prelude)
+                head = serialize(rule.prelude)
                 kept.append(f"@{rule.at_keyword}{head}{{\n{text}}}\n")
         elif rule.type == "at-rule":
             kept.append(f"{rule.serialize()}\n")
@@ -95,7 +96,7 @@ def trim_styles(app: Sphinx, exception: Exception | None) -> None:
     for sheet in static.rglob("*.css"):
         if any((folder / sheet.relative_to(static)).exists() for folder in own):
             continue
-        rules = tinycss2.parse_stylesheet(
+        rules = parse_stylesheet(
             sheet.read_text(encoding="utf-8"), skip_comments=True, skip_whitespace=True
         )
         sheet.write_text(trimmed(rules, names), encoding="utf-8")
