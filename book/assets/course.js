@@ -62,8 +62,9 @@ function rank([page, title, anchor, , score]) {
   const kind = KINDS.findIndex((pattern) => pattern.test(page));
   const asked = new URLSearchParams(location.search).get("q") ?? "";
   if (!anchor && title.trim().toLowerCase() === asked.trim().toLowerCase()) return 1e6 + score; // a page by its name
-  // An entry of the glossary scores as much as a chapter on the same words, which comes first.
-  return 1000 * (kind < 0 ? 0 : KINDS.length - kind) + score - (page === "book/glossary" ? 1 : 0);
+  // The words of _config.yml and of the glossary score 100, more than all else; the glossary comes second.
+  const named = score >= 100 && page !== "book/glossary" ? 1e5 : 0;
+  return named + 1000 * (kind < 0 ? 0 : KINDS.length - kind) + score;
 }
 
 // An excerpt shows sentences: neither the source of a formula nor the buttons and the contents above the article.

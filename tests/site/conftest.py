@@ -124,7 +124,7 @@ EVERY_DAY = (
     "test_print.py::test_answers_are_printed_and_folded_again",
     "test_questions.py::test_the_site_shows_what_the_source_says[attention]",
     "test_reading.py::test_a_term_is_explained_at_a_pointer_and_closed_with_escape",
-    "test_search.py::test_the_chapter_comes_first[KV cache-book/decoding]",
+    "test_search.py::test_the_page_for_it_comes_first[GPU-book/api/device]",
     "test_speak.py::test_it_works_from_a_file_without_a_server",
     "test_use.py::test_answers_are_folded_until_clicked[solutions/attention/attention]",
     "test_use.py::test_it_skips_the_buttons_above_the_article",

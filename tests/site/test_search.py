@@ -34,9 +34,13 @@ def search(tab: Page, address: str, words: str) -> list[str]:
         ("causal mask", "book/masking"),
         ("speak your word", "book/speak"),
         ("whole model", "book/model"),
+        ("rope", "book/where_next"),
+        ("speller", "book/speak"),
+        ("hint", "book/students"),
+        ("GPU", "book/api/device"),
     ],
 )
-def test_the_chapter_comes_first(tab: Page, address: str, words: str, page: str) -> None:
+def test_the_page_for_it_comes_first(tab: Page, address: str, words: str, page: str) -> None:
     assert search(tab, address, words)[0] == page
 
 
