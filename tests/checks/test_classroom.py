@@ -320,7 +320,12 @@ open({str(library / "written.txt")!r}, "w")
     assert not (library / "written.txt").exists()
 
 
-def test_nothing_of_the_system_is_written_to_or_left_in_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("copied", [True, False])
+def test_nothing_of_the_system_is_written_to_or_left_in_it(
+    copied: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not copied:
+        monkeypatch.setattr(WarmProcess, "copy", lambda _: None)
     source = f"""{WRONG}
 import ctypes, os, platform
 for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/vm/overcommit_memory",

@@ -74,13 +74,19 @@ def center(place: Locator) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
+def open_with_formulas(phone: Phone, url: str) -> None:
+    """Open a page and set its formulas, which move what is below them when a finger comes near."""
+    open_page(phone.page, url)
+    phone.page.evaluate("setFormulas()")
+
+
 def in_the_middle(place: Locator) -> None:
     """Scroll until an element is in the middle of the window."""
     place.evaluate("(e) => e.scrollIntoView({ block: 'center', behavior: 'instant' })")
 
 
 def test_the_query_follows_the_finger(phone: Phone, address: str) -> None:
-    open_page(phone.page, f"{address}/book/attention.html")
+    open_with_formulas(phone, f"{address}/book/attention.html")
     plane = phone.page.locator(".moving-plane")
     in_the_middle(plane)
     scrolled = phone.page.evaluate("scrollY")
@@ -93,11 +99,10 @@ def test_the_query_follows_the_finger(phone: Phone, address: str) -> None:
 
 @pytest.mark.parametrize("name", MOVING)
 def test_a_finger_that_drags_does_not_scroll(phone: Phone, address: str, name: str) -> None:
-    open_page(phone.page, f"{address}/{name}")
+    open_with_formulas(phone, f"{address}/{name}")
     sliders = "figure.moving-figure input[type=range]"
-    for place in phone.page.locator(f"{sliders}, figure.moving-figure .test-draggable").all():
-        if not place.is_visible():
-            continue
+    places = phone.page.locator(f"{sliders}, figure.moving-figure .test-draggable")
+    for place in places.locator("visible=true").all():
         in_the_middle(place)
         scrolled = phone.page.evaluate("scrollY")
         x, y = center(place)

@@ -123,9 +123,13 @@ class Bubblewrap(Sandbox):
 
     def start(self) -> Process:
         """Copy what is warm, which saves the seconds to load torch; or start from nothing."""
-        return warm_process().copy() or super().start()
+        return warm_process().copy() or self.start_alone()
 
-    def command(self, arguments: list[str]) -> list[str]:
+    def start_alone(self) -> Process:
+        """Start a student's process that is no copy, and to which /proc is read-only."""
+        return NewProcess(self.command(["-m", f"{MODULES}.student"], "--remount-ro", "/proc"))
+
+    def command(self, arguments: list[str], *options: str) -> list[str]:
         """Return the command that runs Python with these arguments inside."""
         command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
         for variable, value in ENVIRONMENT.items():
@@ -141,7 +145,7 @@ class Bubblewrap(Sandbox):
         for path in _python_folders():
             command += ["--ro-bind", str(path), str(path)]
         command += ["--ro-bind", _without_answers(), str(ASSIGNMENTS)]
-        command += ["--remount-ro", "/dev", "--remount-ro", "/"]
+        command += [*options, "--remount-ro", "/dev", "--remount-ro", "/"]
         return [*command, "--chdir", HOME, *_limited([sys.executable, "-P", *arguments])]
 
 
