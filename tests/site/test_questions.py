@@ -537,7 +537,7 @@ def test_the_form_fits_a_phone_and_a_finger(browser: Browser, address: str, slug
 @pytest.mark.browser
 def test_a_formula_in_a_verdict_is_typeset(tab: Page, address: str) -> None:
     open_page(tab, f"{address}/book/attention.html")
-    box = tab.locator(".quick-question", has_text="By hand: what are the weights")
+    box = tab.locator(".quick-question", has_text="By hand, with the root: what are the weights")
     box.locator(".quick-choice").first.click()
     expect(box.get_by_role("status").locator("mjx-container")).to_have_count(1)
 
