@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 PAGE, CLOSER = "book/attention.html", "book/closer/attention.html"
 HAND_STEPS = ("Q", "K", "V", "products", "weights", "output")
 # A sum in words has factors of two digits: weights, each times up to 4, or exponentials.
-ROUNDED = {"weights": 0.03, "output": 0.005 * (2 + 1 + 4 + 1)}
+ROUNDED = {"weights": 0.03, "output": 0.005 * (4 + 1 + 3)}
 STEPS = ("Q", "K", "V", "products", "scores", "masked", "weights", "output")
 MISTAKES = ("right", "axis", "root", "view")
 FEATURES = 3  # so many are shown
