@@ -20,6 +20,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tools.inputs import ROOT
 from transformer_checks.classroom import judge, sandbox
 from transformer_checks.classroom.course import open_pool
 from transformer_checks.classroom.judge import Cell, Graded, grade_notebook
@@ -498,6 +499,29 @@ def warm() -> WarmProcess:
         pytest.skip("the system allows no sandbox in a sandbox")
     copy.end()
     return found
+
+
+@pytest.mark.usefixtures("warm")
+def test_a_course_in_the_folder_that_is_emptied_is_copied_too(tmp_path: Path) -> None:
+    if not tmp_path.is_relative_to("/tmp"):
+        pytest.skip("temporary folders are elsewhere")
+    for name in ("transformer_checks", "transformer_ref"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    program = (
+        "from transformer_checks.classroom.sandbox import warm_process\n"
+        "copy = warm_process().copy()\n"
+        "print(copy is not None)\n"
+        "copy and copy.end()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "True\n"
 
 
 @pytest.mark.parametrize("reaching", REACHING_OUT)

@@ -24,7 +24,8 @@ from transformer_checks.limits import SUBMISSION_FILE_BYTES
 
 # Linux's numbers, from sched.h, mount.h and capability.h.
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PID, NEW_NETWORK = 1 << 17, 1 << 27, 1 << 28, 1 << 29, 1 << 30
-READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS, REMOUNT, BIND = 1, 2, 4, 8, 1 << 5, 1 << 12
+READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS = 1, 2, 4, 8
+REMOUNT, BIND, WITH_WHAT_IS_BELOW = 1 << 5, 1 << 12, 1 << 14
 OF_PROCESSES = NO_SETUID | NO_DEVICES | NO_PROGRAMS | READ_ONLY
 CAPABILITY_VERSION = 0x20080522
 HIGHEST_DESCRIPTOR = 1 << 20
@@ -104,15 +105,19 @@ def _empty(folder: str) -> None:
     Python and this package are there if the course is.
     """
     mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    places = [_unescaped(mount.split()[4]) for mount in mounts]
-    kept = [
-        (place, os.open(place, os.O_PATH)) for place in places if place.startswith(folder + "/")
+    below = {_unescaped(mount.split()[4]) for mount in mounts}
+    below = {place for place in below if place.startswith(folder + "/")}
+    # A mount brings those below it; without them the system refuses to mount it again.
+    outermost = [
+        place for place in below if not any(place.startswith(each + "/") for each in below)
     ]
+    kept = [(place, os.open(place, os.O_PATH)) for place in outermost]
     size = f"size={SUBMISSION_FILE_BYTES}"
     call("mount", "tmpfs", folder, "tmpfs", NO_SETUID | NO_DEVICES, size)
     for place, descriptor in kept:
         os.makedirs(place)
-        call("mount", f"/proc/self/fd/{descriptor}", place, None, BIND, None)
+        source = f"/proc/self/fd/{descriptor}"
+        call("mount", source, place, None, BIND | WITH_WHAT_IS_BELOW, None)
 
 
 def _unescaped(place: str) -> str:
