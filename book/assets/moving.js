@@ -75,6 +75,16 @@ window.moving = (() => {
     return names.map((textContent) => make(row, "button", { type: "button", textContent }));
   }
 
+  // A box to check, with its name beside it.
+  function makeSwitch(parent, text, onInput) {
+    const label = make(parent, "label", { className: "moving-switch" });
+    const input = make(label, "input", { type: "checkbox" });
+    input.setAttribute("role", "switch");
+    label.append(text);
+    input.addEventListener("input", onInput);
+    return input;
+  }
+
   const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
   // Rows of buttons of which the tab key reaches one; the arrows go on from there.
@@ -173,6 +183,6 @@ window.moving = (() => {
 
   return {
     number, percent, dot, softmax, make, draw, clear,
-    makeSlider, makeSelect, makeButtons, makeRoving, makePlayer, makeSteps, makeWords, onNewWidth, dataFor, start,
+    makeSlider, makeSelect, makeSwitch, makeButtons, makeRoving, makePlayer, makeSteps, makeWords, onNewWidth, dataFor, start,
   };
 })();

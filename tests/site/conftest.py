@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from tests.timeouts import BROWSER_MILLISECONDS
 from tools import chromium
@@ -184,6 +184,37 @@ def address(site: Path) -> Iterator[str]:
 def patience() -> None:
     """Give every `expect` the same generous time."""
     expect.set_options(timeout=BROWSER_MILLISECONDS)
+
+
+@dataclass(frozen=True)
+class Label:
+    """A text of a picture, where it is in the window, and whether all of it is in the picture."""
+
+    text: str
+    left: float
+    right: float
+    top: float
+    bottom: float
+    inside: bool
+
+    @property
+    def height(self) -> float:
+        """Pixels from its top to its bottom."""
+        return self.bottom - self.top
+
+
+def labels_of(texts: Locator) -> list[Label]:
+    """Measure the `text` elements of pictures."""
+    measured = texts.evaluate_all(
+        """texts => texts.map((text) => {
+          const box = text.getBoundingClientRect();
+          const frame = text.ownerSVGElement.getBoundingClientRect();
+          const inside = box.left >= frame.left - 1 && box.right <= frame.right + 1
+            && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
+          return [text.textContent, box.left, box.right, box.top, box.bottom, inside];
+        })"""
+    )
+    return [Label(*each) for each in measured]
 
 
 def open_page(page: Page, url: str) -> Page:

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from torch import Tensor
 from torch.nn import functional as F
 
-from tests.site.conftest import open_page
+from tests.site.conftest import labels_of, open_page
 from transformer_ref.attention import scaled_dot_product_attention
 from transformer_ref.experiments.attention import WORDS, by_hand
 
@@ -221,18 +221,10 @@ def test_letters_can_be_read_and_nothing_is_cut_off(
             set_to(figure, TURN if part == "plane" else FEATURES, state[0])
             if part == "plane":
                 set_to(figure, LENGTH, state[1])
-            texts = figure.locator("svg text").evaluate_all(
-                """texts => texts.map((text) => {
-                  const box = text.getBoundingClientRect();
-                  const frame = text.ownerSVGElement.getBoundingClientRect();
-                  const inside = box.left >= frame.left - 1 && box.right <= frame.right + 1
-                    && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
-                  return [text.textContent, box.height, inside];
-                })"""
-            )
-            assert len(texts) > 10
+            labels = labels_of(figure.locator("svg text"))
+            assert len(labels) > 10
             small = 11 if width > 320 else 10
-            assert [text for text, height, inside in texts if height < small or not inside] == []
+            assert [each for each in labels if each.height < small or not each.inside] == []
     page.close()
 
 

@@ -9,7 +9,7 @@ import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 from torch import Tensor
 
-from tests.site.conftest import open_page
+from tests.site.conftest import labels_of, open_page
 from transformer_ref.experiments.where_next import KEY, PLACES, QUERY
 from transformer_ref.positions import shift_matrix
 
@@ -149,17 +149,9 @@ def test_letters_can_be_read_and_nothing_is_cut_off(
     figure = page.locator('figure[data-figure="rotary"]')
     for places in [*PLACES, (60, 0), (30, 16), (12, 47)]:
         move_to(figure, *places)
-        texts = figure.locator("svg text").evaluate_all(
-            """texts => texts.map((text) => {
-              const box = text.getBoundingClientRect();
-              const frame = text.ownerSVGElement.getBoundingClientRect();
-              const inside = box.left >= frame.left - 1 && box.right <= frame.right + 1
-                && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
-              return [text.textContent, box.height, inside];
-            })"""
-        )
-        assert len(texts) > 10
-        assert [text for text, height, inside in texts if height < 11 or not inside] == []
+        labels = labels_of(figure.locator("svg text"))
+        assert len(labels) > 10
+        assert [each for each in labels if each.height < 11 or not each.inside] == []
     page.close()
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from torch import Tensor
 from torch.nn import functional as F
 
-from tests.site.conftest import open_page, stop_clock
+from tests.site.conftest import labels_of, open_page, stop_clock
 from transformer_ref.experiments.embeddings import IN_THE_PLANE
 from transformer_ref.word2vec import negative_sampling_loss
 
@@ -160,20 +160,12 @@ def test_letters_can_be_read_and_do_not_cover_each_other(
     for drawn in (True, False):
         for step in (0, 1, 6, LAST):
             show(figure, step, drawn=drawn)
-            boxes = figure.locator(".skipgram-plane text").evaluate_all(
-                """texts => texts.map((text) => {
-                  const box = text.getBoundingClientRect();
-                  const frame = text.ownerSVGElement.getBoundingClientRect();
-                  const inside = box.left >= frame.left - 1 && box.right <= frame.right + 1
-                    && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
-                  return [box.left, box.right, box.top, box.bottom, inside];
-                })"""
-            )
+            labels = labels_of(figure.locator(".skipgram-plane text"))
             small = 11 if width > 320 else 10
-            assert all(inside and bottom - top >= small for *_, top, bottom, inside in boxes)
-            for one, other in combinations(boxes, 2):
-                across = min(one[1], other[1]) - max(one[0], other[0])
-                down = min(one[3], other[3]) - max(one[2], other[2])
+            assert all(each.inside and each.height >= small for each in labels)
+            for one, other in combinations(labels, 2):
+                across = min(one.right, other.right) - max(one.left, other.left)
+                down = min(one.bottom, other.bottom) - max(one.top, other.top)
                 assert across <= 1 or down <= 4, (step, drawn)
     page.close()
 

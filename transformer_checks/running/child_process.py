@@ -32,6 +32,7 @@ from transformer_checks.limits import MEMORY_BYTES, READY_SECONDS
 from transformer_checks.running.frames import read_frame, wait_for, write_frame
 from transformer_checks.running.process import (
     DONE,
+    END_SECONDS,
     READY,
     AnswerProcess,
     Ended,
@@ -42,8 +43,6 @@ from transformer_checks.running.process import (
     tell_of_imports,
 )
 
-# A child that closed its pipe has this long to end by itself, so that its own end is reported.
-END_SECONDS = 1.0
 _exit = os._exit
 
 Work = Callable[[bytes, Send], None]

@@ -28,6 +28,7 @@ from transformer_checks.running.clean_process import WorkerError, pack, start_py
 from transformer_checks.running.frames import framed, read_frame, write_frame
 from transformer_checks.running.process import (
     DONE,
+    END_SECONDS,
     READY,
     AnswerProcess,
     Ended,
@@ -42,8 +43,6 @@ from transformer_checks.running.working import work_in_child
 
 # A wait for a queue cannot be interrupted on Windows, so none is long.
 WAIT_SECONDS = 0.1
-# A process that closed its pipe has this long to end by itself, so that its own end is reported.
-END_SECONDS = 1.0
 NO_MEMORY_LIMIT = "; on this system nothing limits its memory, so it may have used all there is"
 
 _MAIN = "from transformer_checks.running.new_process import serve; serve()"

@@ -24,6 +24,8 @@ Send = Callable[[bytes], None]
 
 # How often to look at least at a process that has not used up its time on a busy processor.
 MIN_WAIT_SECONDS = 0.02
+# A process that closed its pipe has this long to end by itself, so that its own end is reported.
+END_SECONDS = 1.0
 
 READY = b"ready"
 DONE = b"done"

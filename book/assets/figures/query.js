@@ -4,7 +4,7 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="query">.
 
 (() => {
-  const { number, dot, softmax, make, draw, clear, makeSlider, makeButtons, makeWords, onNewWidth, dataFor, start } =
+  const { number, dot, softmax, make, draw, clear, makeSlider, makeSwitch, makeButtons, makeWords, onNewWidth, dataFor, start } =
     window.moving;
   const ROW = 26; // from one bar to the next
   const LONGEST = 1.75; // the longest query, in lengths of the first one
@@ -256,15 +256,6 @@
       `Key ${best + 1} gets ${number(weights[best], 2)} of the weight; an equal share is 0.10.`,
       `Over 1,000 queries the largest weight is ${number(means[kind][place], 2)} on average.`,
     ];
-  }
-
-  function makeSwitch(parent, text, onInput) {
-    const label = make(parent, "label", { className: "moving-switch" });
-    const input = make(label, "input", { type: "checkbox" });
-    input.setAttribute("role", "switch");
-    label.append(text);
-    input.addEventListener("input", onInput);
-    return input;
   }
 
   function buildRoot(box) {

@@ -4,7 +4,7 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="skipgram">.
 
 (() => {
-  const { number, dot, make, draw, clear, makeSlider, makeSteps, makeWords, onNewWidth, dataFor, start } = window.moving;
+  const { number, dot, make, draw, clear, makeSlider, makeSwitch, makeSteps, makeWords, onNewWidth, dataFor, start } = window.moving;
   const PAUSE = 1000; // milliseconds of an update while it plays
   const HEIGHT = 350;
   const ROOM = 26; // for the legend above the plane
@@ -186,15 +186,6 @@
   }
 
   // ---- controls -----------------------------------------------------------------------------------
-
-  function makeSwitch(parent, text, onInput) {
-    const label = make(parent, "label", { className: "skipgram-switch" });
-    const input = make(label, "input", { type: "checkbox" });
-    input.setAttribute("role", "switch");
-    label.append(text);
-    input.addEventListener("input", onInput);
-    return input;
-  }
 
   // Half the side of a square around the origin that holds every vector of both runs, and a little more.
   function reachOf(runs) {
