@@ -88,6 +88,7 @@ def no_hidden(length: int) -> tuple[Any, ...]:
     """What is no (2, length, 12) hidden state for float32 weights on the CPU."""
     return (
         x(2, length, 8),
+        x(2, length, 1),
         x(length, 12),
         x(2, 0, 12),
         ids(2, length, 12),
@@ -111,6 +112,8 @@ def no_mask(rows: int, columns: int) -> tuple[Any, ...]:
         x(rows, columns),
         mask(rows + 1, columns),
         mask(rows, columns - 1),
+        mask(3, 1, rows, columns),
+        mask(1, 2, 3, rows, columns),
         mask(rows, columns).to("meta"),
     )
 
@@ -469,6 +472,7 @@ TRAINING = {
                 ids(3),
                 LABELS.float(),
                 LABELS + 3,
+                LABELS - 1,
                 LABELS.to("meta"),
                 Bad(LABELS * 0, "got none"),
             ),
@@ -529,6 +533,7 @@ TRAINING = {
                 Bad([], "got none"),
                 Bad([([], [1, 2])], "examples[0] must .. got 0 and 2"),
                 Bad([([3], [1])], "examples[0] must .. got 1 and 1"),
+                Bad([([3], [1, 0])], "pad_id=0, got none"),
             ),
             "pad_id": (None, 0.5, "0"),
         },
@@ -544,8 +549,19 @@ TRAINING = {
 
 NOWHERE = "/nowhere/at/all"
 NO_FOLDER = {"folder": (Bad(NOWHERE, NOWHERE, ""),)}
-NO_TEXTS = (Bad("one text", "got one: 'one text'"), Bad([], "got none"), Bad([""], "got none"))
-NO_SPECIALS = (Bad("<mask>", "got one: '<mask>'"), Bad(["<unk>"], "got twice: ['<unk>']", "tokens"))
+NO_TEXTS = (
+    Bad("one text", "got one: 'one text'"),
+    Bad([], "got none"),
+    Bad([""], "got none"),
+    Bad(["a", None], "must be a string, got None", ""),
+    Bad(["a", "\udfff"], "lone surrogate at position 0", ""),
+)
+NO_SPECIALS = (
+    Bad("<mask>", "got one: '<mask>'"),
+    Bad(["<unk>"], "got twice: ['<unk>']", "tokens"),
+    Bad(["<s>", ""], "got ''", "tokens"),
+)
+TWO_ROWS = Bad(torch.tensor([[4, 5]]), "got tensor([4, 5]) in it")
 WORDS = tokenizers.WordTokenizer(["a", "b"])
 TOKENIZERS: dict[str, Entry] = {
     "vocabulary.Vocabulary.__init__": Entry(
@@ -553,7 +569,11 @@ TOKENIZERS: dict[str, Entry] = {
         {"tokens": ["a", "b"]},
         {
             "tokens": (Bad(["a", "a"], "got twice: ['a']"), Bad([""], "got ''"), Bad([3], "got 3")),
-            "specials": (Bad("<mask>", "got one"), Bad(["<pad>"], "['<pad>']", "tokens")),
+            "specials": (
+                Bad("<mask>", "got one"),
+                Bad(["<pad>"], "['<pad>']", "tokens"),
+                Bad(["<s>", ""], "got ''", "tokens"),
+            ),
         },
     ),
     "vocabulary.Vocabulary.encode": Entry(
@@ -564,7 +584,7 @@ TOKENIZERS: dict[str, Entry] = {
     "vocabulary.Vocabulary.decode": Entry(
         vocabulary.Vocabulary("ab").decode,
         {"ids": [3, 4]},
-        {"ids": (Bad([5], "got 5"), Bad([-1], "got -1"), Bad([0.5], "got 0.5"))},
+        {"ids": (Bad([5], "got 5"), Bad([-1], "got -1"), Bad([0.5], "got 0.5"), TWO_ROWS)},
     ),
     "tokenizers.WordTokenizer.__init__": Entry(
         tokenizers.WordTokenizer,
@@ -624,7 +644,7 @@ TOKENIZERS: dict[str, Entry] = {
     "tokenizers.Tokenizer.decode": Entry(
         WORDS.decode,
         {"ids": [4, 5]},
-        {"ids": (Bad([6], "got 6"), Bad([-1], "got -1"), Bad([0.5], "got 0.5"))},
+        {"ids": (Bad([6], "got 6"), Bad([-1], "got -1"), Bad([0.5], "got 0.5"), TWO_ROWS)},
     ),
     "tokenizers.Tokenizer.from_pretrained": Entry(
         tokenizers.WordTokenizer.from_pretrained, {}, NO_FOLDER, runs=False
@@ -705,7 +725,14 @@ VECTORS = x(5, 4) + torch.arange(5.0)[:, None]
 WORD = ids(3)
 CONTEXTS = {"contexts": ids(3, 2), "center": WORD, "negatives": ids(3, 4)}
 NO_ROW = (ids(2), ids(3, 1), x(3), WORD * 5, WORD.to("meta"))
-NO_ROWS = (ids(2, 4), ids(3), x(3, 4), ids(3, 4) * 5, ids(3, 4).to("meta"))
+NO_ROWS = (ids(2, 4), ids(3), ids(3, 0), x(3, 4), ids(3, 4) * 5, ids(3, 4).to("meta"))
+NO_COUNTS = (
+    Bad(ids(2, 1), "got [[1], [1]]"),
+    Bad(ids(2) - 2, "got [-1, -1]"),
+    Bad(ids(2) - 1, "got [0, 0]"),
+    Bad(ids(0), "got []"),
+    Bad(-ids(9999), "-1, ...]"),
+)
 OTHER_BATCH = Bad(ids(2, 4), "that of negatives, 2, got (3")
 WORD2VEC = {
     **{
@@ -718,9 +745,9 @@ WORD2VEC = {
         word2vec.negative_sampling_loss,
         {"center": x(3, 4), "positive": x(3, 4), "negatives": x(3, 2, 4)},
         {
-            "center": (x(3, 5), x(2, 4), x(4)),
+            "center": (x(3, 5), x(2, 4), x(4), x(3, 4).double(), x(3, 4).to("meta")),
             "positive": (x(3, 5), x(2, 4), x(4)),
-            "negatives": (x(3, 2, 5), x(2, 2, 4), x(3, 4)),
+            "negatives": (x(3, 2, 5), x(2, 2, 4), x(3, 4), x(3, 0, 4)),
         },
     ),
     "word2vec.SkipGram.forward": Entry(
@@ -735,7 +762,30 @@ WORD2VEC = {
             "contexts": NO_ROWS,
             "center": NO_ROW,
             "negatives": (OTHER_BATCH, *NO_ROWS[1:]),
-            "mask": (mask(3, 4), mask(3), x(3, 2), Bad(~mask(3, 2), "a neighbour .. got 3 empty")),
+            "mask": (
+                mask(3, 4),
+                mask(3),
+                x(3, 2),
+                mask(3, 2).to("meta"),
+                Bad(~mask(3, 2), "a neighbour .. got 3 empty"),
+            ),
+        },
+    ),
+    "word2vec.keep_probability": Entry(
+        word2vec.keep_probability,
+        {"counts": ids(2), "sample": 0.1},
+        {"counts": NO_COUNTS, "sample": (-1.0, NAN, "1", None)},
+    ),
+    "word2vec.noise_distribution": Entry(
+        word2vec.noise_distribution, {"counts": ids(2)}, {"counts": NO_COUNTS}
+    ),
+    "word2vec.context_windows": Entry(
+        word2vec.context_windows,
+        {"ids": ids(2), "sentence": ids(2), "reach": ids(2)},
+        {
+            "ids": (ids(2, 1), x(2)),
+            "sentence": (ids(3), x(2), ids(2).to("meta")),
+            "reach": (ids(3), x(2), ids(2).to("meta")),
         },
     ),
     "word2vec.train_word2vec": Entry(
@@ -753,8 +803,8 @@ WORD2VEC = {
             ),
             **dict.fromkeys(("window", "negatives", "epochs", "noise_size"), SIZES),
             "batch_size": SIZES_OR_NONE,
-            "sample": (-1.0, NAN, "1", None),
-            "learning_rate": (-1.0, NAN, "1"),
+            "sample": (-1.0, NAN, "1", None, Bad(1e-12, "left no two words together")),
+            "learning_rate": (-1.0, NAN, float("inf"), "1"),
             "min_learning_rate": (-1.0, NAN, "1", None, Bad(9.0, "9.0, got 0.025")),
         },
     ),
@@ -775,11 +825,12 @@ WORD2VEC = {
             "path": (Bad(NOWHERE, NOWHERE, ""),),
             "tokens": (
                 Bad(["a b", "c"], "got 'a b'"),
+                Bad(["a\n", "c"], "got 'a\\n'"),
                 Bad(["", "c"], "got ''"),
                 Bad(["a", "a"], "got 1 in 2"),
                 Bad(["a"], "(1, D) .. (2, 4)", "token"),
             ),
-            "weight": (x(3, 4), x(2), Bad(x(2, 4) * NAN, "NaN")),
+            "weight": (x(3, 4), x(2), ids(2, 4), Bad(x(2, 4) * NAN, "NaN")),
         },
         runs=False,
     ),
@@ -932,7 +983,14 @@ PLOTTING = {
         plotting.plot_attention,
         {"weights": WEIGHTS, **LABELLED},
         {
-            "weights": (x(2), x(2, 3), Bad(-WEIGHTS, "from -1.0 to"), Bad(WEIGHTS / 0, "NaN")),
+            "weights": (
+                x(2),
+                x(2, 3),
+                x(0, 2),
+                Bad(-WEIGHTS, "from -1.0 to"),
+                Bad(2 * WEIGHTS, "to 2.0"),
+                Bad(WEIGHTS / 0, "NaN"),
+            ),
             "queries": (Bad("abc", "3 queries"),),
             "keys": (Bad("c", "1 keys"),),
         },
@@ -941,7 +999,11 @@ PLOTTING = {
         plotting.plot_attention_grid,
         {"weights": WEIGHTS.expand(2, 3, 2, 2), **LABELLED},
         {
-            "weights": (Bad([], "got []"), Bad([x(2, 2)], "got [(2, 2)]")),
+            "weights": (
+                Bad([], "got []"),
+                Bad([x(2, 2)], "got [(2, 2)]"),
+                Bad([x(2, 2, 2), x(1, 2, 2)], "got [(2, 2, 2), (1, 2, 2)]"),
+            ),
             "queries": (Bad("abc", "3 queries"),),
             "keys": (Bad("c", "1 keys"),),
             "axes": (Bad(np.empty((2, 3)), "got (2, 3)"),),
@@ -1034,7 +1096,4 @@ WITHOUT_A_CASE = {
     "applications.translation.fixed_sample.*": "part of the training commands",
     "applications.translation.train_tokenizers.min_freq": "handed to the tokenizers' own train",
     "applications.translation.train_translator.*": "handed to Translator and Trainer",
-    "word2vec.keep_probability.*": "part of train_word2vec, which checks",
-    "word2vec.noise_distribution.*": "part of train_word2vec, which checks",
-    "word2vec.context_windows.*": "part of train_word2vec, which checks",
 }

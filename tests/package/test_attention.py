@@ -324,20 +324,3 @@ def test_is_causal_and_a_mask_exclude_each_other(need_weights: bool) -> None:
     prepared = PreparedMask.of(mask)
     with pytest.raises(ValueError, match=r"mask=\(1, 1, 4, 4\)"):
         MultiHeadAttention(6, 2)(x, x, x, prepared, need_weights=need_weights, is_causal=True)
-
-
-@pytest.mark.parametrize("path", [fused_attention, scaled_dot_product_attention])
-def test_values_without_their_keys_are_named(path: object) -> None:
-    query, key, value = torch.randn(1, 2, 3, 4), torch.randn(1, 2, 5, 4), torch.randn(1, 2, 6, 4)
-    with pytest.raises(ValueError, match=r"^query, key and value must have one row of key and"):
-        path(query, key, value)
-    with pytest.raises(ValueError, match="agree in the last axis of query and key"):
-        path(query, torch.randn(1, 2, 5, 3), torch.randn(1, 2, 5, 4))
-
-
-def test_messages_name_what_does_not_fit_from_their_first_word_on() -> None:
-    with pytest.raises(ValueError, match=r"^d_model must be an integer of at least 1, got 0"):
-        MultiHeadAttention(0, 1)
-    x = torch.randn(1, 4, 6)
-    with pytest.raises(ValueError, match=r"^query, key and value must share the batch, key and"):
-        MultiHeadAttention(6, 2)(x, x, torch.randn(1, 3, 6))

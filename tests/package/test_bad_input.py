@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import pkgutil
 import re
+import sys
+import types
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +20,17 @@ from torch import Tensor
 
 import transformer_ref
 from tests.package import bad_input
-from tests.package.bad_input import WITHOUT_A_CASE, Bad, Entry
-
-pytestmark = pytest.mark.weekly
+from tests.package.bad_input import WITHOUT_A_CASE, Bad, Entry, ids
+from tests.package.examples import small_model
+from transformer_ref import (
+    GPT,
+    GPTConfig,
+    TransformerConfig,
+    beam_search,
+    generate,
+    greedy_decode,
+    sample,
+)
 
 ENTRIES: dict[str, Entry] = {
     name: entry
@@ -122,3 +134,58 @@ def test_no_excuse_is_out_of_date() -> None:
     there = set(public_arguments())
     idle = [p for p in WITHOUT_A_CASE if not any(fnmatch(name, p) for name in there)]
     assert idle == []
+
+
+# --- at the edge ------------------------------------------------------------------------------
+
+
+def test_the_smallest_legal_sizes_are_taken() -> None:
+    config = TransformerConfig(
+        2, 2, d_model=2, num_heads=1, num_encoder_layers=1, num_decoder_layers=1, d_ff=1, max_len=1
+    )
+    assert small_model(**vars(config))(ids(1, 1), ids(1, 1)).shape == (1, 1, 2)
+
+
+def test_ids_at_both_ends_of_the_vocabulary_are_taken() -> None:
+    small_model()(torch.tensor([[0, 22]]), torch.tensor([[0, 18]]))
+
+
+def test_a_batch_of_no_rows_gives_no_rows() -> None:
+    model, gpt = small_model(), GPT(GPTConfig(19, 12, 3, 2, 20, 16))
+    src = ids(0, 7)
+    assert model(src, ids(0, 5)).shape == (0, 5, 19)
+    assert gpt(ids(0, 5)).shape == (0, 5, 19)
+    for max_len in (1, 8):
+        assert len(greedy_decode(model, src, 1, 2, max_len)) == 0
+        assert len(sample(model, src, 1, 2, max_len)) == 0
+        found, scores = beam_search(model, src, 1, 2, 3, max_len, num_return=2)
+        assert found.shape[:2] == scores.shape == (0, 2)
+    assert len(generate(gpt, src, 3)) == 0
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_batch_left_on_the_cpu_is_named() -> None:
+    with pytest.raises(ValueError, match="src must be on cuda:0 like the weights, got cpu"):
+        small_model("cuda")(ids(2, 7), ids(2, 5))
+
+
+@pytest.mark.parametrize("config", [TransformerConfig, GPTConfig])
+def test_sizes_are_checked_where_annotations_are_postponed(config: type) -> None:
+    """As they are once a file begins with ``from __future__ import annotations``."""
+    source = Path(inspect.getfile(config)).read_text(encoding="utf-8")
+    flags = annotations.compiler_flag
+    module = types.ModuleType(f"{config.__module__}_postponed")
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(source, config.__module__, "exec", flags), vars(module))
+        postponed = getattr(module, config.__name__)
+    finally:
+        del sys.modules[module.__name__]
+    sizes = [field.name for field in dataclasses.fields(config) if field.type is int]
+    assert len(sizes) > 5
+    good = {name: 4 for name in sizes if name.endswith("vocab_size")} | {"num_heads": 1}
+    for name in sizes:
+        if name != "pad_id":  # which may be 0
+            with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1, got 0"):
+                postponed(**(good | {name: 0}))

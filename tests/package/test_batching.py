@@ -119,26 +119,9 @@ def test_small_pools_lose_no_example(pool):
 ONE = ([1], [1])
 
 
-@pytest.mark.parametrize(
-    ("deal", "name"), [(bucketed_batches, "batch_size"), (token_batches, "batch_tokens")]
-)
-def test_bad_sizes_and_no_examples_are_named(deal, name):
-    with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1, got 0"):
-        deal([ONE], 0, 0)
-    with pytest.raises(ValueError, match="pool must be an integer of at least 1, got 0"):
-        deal([ONE], 9, 0, pool=0)
-    with pytest.raises(ValueError, match="examples must hold at least one example, got none"):
-        deal([], 9, 0)
-
-
 def test_an_example_larger_than_a_batch_is_named():
     larger = ([1] * 4, [1] * 6)
     message = r"batch_tokens must hold the longest example, got 9, but examples\[1\] has 10 tokens"
     with pytest.raises(ValueError, match=message):
         token_batches([ONE, larger], 9, 0)
     assert sorted(token_batches([ONE, larger], 10, 0)) == [[0], [1]]
-
-
-def test_a_batch_of_no_rows_is_refused():
-    with pytest.raises(ValueError, match="rows must hold at least one row, got none"):
-        pad_batch([], 0)

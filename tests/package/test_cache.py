@@ -90,8 +90,3 @@ def test_beams_of_one_source_leave_the_memory_where_it_is():
     assert torch.equal(cache.layers[1].cross_attention.stored[0], memory)
     cache.select(torch.tensor([1, 0]))
     assert torch.equal(cache.layers[1].cross_attention.stored[1], 2 * memory[[1, 0]])
-
-
-def test_a_cache_needs_a_layer():
-    with pytest.raises(ValueError, match="num_layers must be an integer of at least 1, got 0"):
-        KVCache(0)

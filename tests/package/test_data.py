@@ -68,11 +68,6 @@ def test_the_data_file_is_small_and_has_its_licence_beside_it():
     assert "Carnegie Mellon University" in (CMUDICT_PATH.parent / "LICENSE").read_text()
 
 
-def test_an_unknown_split_is_refused_by_name():
-    with pytest.raises(ValueError, match=r'split must be "train", "dev" or "test", got \'valid\''):
-        load_cmudict("valid")
-
-
 def test_a_missing_file_is_named(dictionary_file):
     with pytest.raises(OSError, match=rf"missing: {dictionary_file} does not exist"):
         load_cmudict("dev")

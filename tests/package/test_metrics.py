@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from functools import cache
-from itertools import product
 
 import pytest
 import sacrebleu
@@ -68,17 +67,6 @@ def test_rate_may_exceed_one():
 
 def test_tuples_and_lists_are_the_same_pronunciation():
     assert word_error_rate([("A", "B")], [[["A", "B"]]]) == 0.0
-
-
-@pytest.mark.parametrize("rate", [phoneme_error_rate, word_error_rate])
-def test_bad_arguments_are_named(rate):
-    for hypotheses, references in product([[], [["A"]]], [[], [[["A"]], [["B"]]]]):
-        with pytest.raises(ValueError, match=r"same length, at least 1, got \d and \d"):
-            rate(hypotheses, references)
-    with pytest.raises(ValueError, match=r"references\[0\] must be a list of variants"):
-        rate([["A"]], [["A"]])
-    with pytest.raises(ValueError, match=r"references\[0\] must be a list of variants"):
-        rate([["A"]], [[]])
 
 
 def test_rates_need_a_phoneme_to_divide_by():
@@ -161,23 +149,3 @@ def test_the_tokeniser_is_used():
 
 def test_exact_match_counts_whole_strings():
     assert exact_match(["ab", "c", "D"], ["ab", "cd", "d"]) == pytest.approx(1 / 3)
-
-
-@pytest.mark.parametrize("score", [corpus_bleu, corpus_chrf, exact_match])
-def test_bad_sentences_are_named(score):
-    for hypotheses, references in product([[], ["a"]], [[], ["a", "b"]]):
-        with pytest.raises(ValueError, match=r"same length, at least 1, got \d and \d"):
-            score(hypotheses, references)
-    with pytest.raises(ValueError, match=r"hypotheses must be a list of strings, got one string"):
-        score("ab", ["a", "b"])
-    with pytest.raises(ValueError, match=r"references must be a list of strings, got one string"):
-        score(["a", "b"], "ab")
-    with pytest.raises(ValueError, match=r"references\[1\] must be a string, got \['b'\]"):
-        score(["a", "b"], ["a", ["b"]])
-    with pytest.raises(ValueError, match=r"hypotheses\[0\] must be a string, got None"):
-        score([None], ["a"])
-
-
-def test_an_unknown_tokeniser_is_named():
-    with pytest.raises(ValueError, match=r"tokenize must be one of \['.*13a.*\], got 'moses'"):
-        corpus_bleu(["a"], ["a"], tokenize="moses")

@@ -54,12 +54,6 @@ def test_windows_line_ends_and_a_missing_last_one(folder):
     assert load_multi30k(folder, "val") == PAIRS
 
 
-def test_an_unknown_split_is_refused_by_name(folder):
-    expected = r'split must be "train", "val" or "test_2016_flickr", got \'test\''
-    with pytest.raises(ValueError, match=expected):
-        load_multi30k(folder, "test")
-
-
 def test_what_is_missing_is_named_with_where_to_get_it_and_its_licence(folder):
     where = "https://github.com/multi30k/dataset .for research and education only."
     with pytest.raises(OSError, match=rf"missing: .*nowhere does not exist; get .*{where}"):

@@ -119,57 +119,6 @@ def test_tensors_with_gradients_and_half_precision_are_drawn(weights):
     assert half.grad is None
 
 
-MISFITS = {
-    "batch": (lambda: plotting.plot_attention(torch.ones(2, 3, 5), QUERIES, KEYS), "be a matrix"),
-    "transposed": (
-        lambda: plotting.plot_attention(torch.ones(5, 3), QUERIES, KEYS),
-        r"got shape \(5, 3\)",
-    ),
-    "empty": (lambda: plotting.plot_attention(torch.ones(0, 5), [], KEYS), "be a matrix"),
-    "scores": (
-        lambda: plotting.plot_attention(torch.full((3, 5), 2.0), QUERIES, KEYS),
-        r"in \[0, 1\], got values from 2",
-    ),
-    "negative": (
-        lambda: plotting.plot_attention(torch.full((3, 5), -0.5), QUERIES, KEYS),
-        r"in \[0, 1\], got values from -0.5",
-    ),
-    "nan": (
-        lambda: plotting.plot_attention(torch.full((3, 5), torch.nan), QUERIES, KEYS),
-        "weights must be finite",
-    ),
-    "no layer": (lambda: plotting.plot_attention_grid([], QUERIES, KEYS), "each layer"),
-    "one layer": (
-        lambda: plotting.plot_attention_grid(torch.ones(4, 3, 5), QUERIES, KEYS),
-        "each layer",
-    ),
-    "layers that differ": (
-        lambda: plotting.plot_attention_grid(
-            [torch.ones(2, 3, 5), torch.ones(1, 3, 5)], QUERIES, KEYS
-        ),
-        "all of one shape",
-    ),
-    "axes turned": (
-        lambda: plotting.plot_attention_grid(
-            torch.ones(1, 2, 3, 5), QUERIES, KEYS, np.empty((1, 2), dtype=object)
-        ),
-        r"\(2, 1\), got \(1, 2\)",
-    ),
-    "head vector": (lambda: plotting.plot_head_values(torch.ones(4)), "values must be a matrix"),
-    "no curve": (lambda: plotting.plot_curves([1, 2], {}), "at least one curve"),
-    "short curve": (lambda: plotting.plot_curves([1, 2], {"loss": [1]}), r"curves\['loss'\]"),
-    "unknown scale": (lambda: plotting.plot_curves([1], {"a": [1]}, log="z"), "log must be"),
-    "table batch": (lambda: plotting.plot_encodings(torch.ones(4, 3, 2)), "table must be"),
-}
-
-
-@pytest.mark.parametrize("name", MISFITS)
-def test_what_does_not_fit_is_refused_by_name(name):
-    call, message = MISFITS[name]
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
 def test_drawing_changes_no_settings_and_style_does(weights):
     with matplotlib.rc_context():
         before = dict(matplotlib.rcParams)

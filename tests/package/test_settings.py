@@ -95,12 +95,6 @@ def test_there_is_a_ready_config_for_every_task():
     assert ready_configs() == ["dates", "g2p", "multi30k", "reversal"]
 
 
-def test_a_missing_config_is_named_with_the_ready_ones():
-    expected = "no config 'mine': neither a file nor one of dates, g2p, multi30k, reversal"
-    with pytest.raises(OSError, match=expected):
-        read_settings("mine")
-
-
 @pytest.mark.parametrize("content", [b"task = ", b'task = "caf\xe9"'], ids=["syntax", "latin-1"])
 def test_what_is_not_toml_is_named(tmp_path, content):
     (tmp_path / "bad.toml").write_bytes(content)

@@ -719,138 +719,31 @@ def test_the_library_finds_as_many_merges(many_scripts: list[str]) -> None:
     assert lengths[0] == pytest.approx(lengths[1], rel=1e-3)
 
 
-# --- bad arguments ------------------------------------------------------------------------------
+# --- bad arguments: see bad_input.py for all the others ------------------------------------------
 
 WORD = WordTokenizer(["a", "b"])
 BPE = BPETokenizer([("a", "b")])
 
-BAD_ARGUMENTS: dict[str, tuple[Callable[[], Any], str]] = {
-    "text-none": (lambda: WORD.encode(None), "text must be a string, got None"),  # type: ignore[arg-type]
-    "text-bytes": (lambda: BPE.tokenize(b"a"), "text must be a string, got b'a'"),  # type: ignore[arg-type]
-    "text-list": (lambda: BPE.encode(["a"]), "text must be a string, got ['a']"),  # type: ignore[arg-type]
-    "text-surrogate": (
-        lambda: BPE.encode("ab\ud800"),
-        "text must be Unicode, got a lone surrogate at position 2",
-    ),
-    "char-surrogate": (
-        lambda: CharTokenizer.train(["\udfff"]),
-        "text must be Unicode, got a lone surrogate at position 0",
-    ),
-    "tokens-one-string": (
-        lambda: WORD.convert_tokens_to_ids("ab"),
-        "tokens must be a list of strings, got 'ab'",
-    ),
-    "tokens-ids": (
-        lambda: WORD.convert_tokens_to_ids(["a", 1]),  # type: ignore[list-item]
-        "tokens must be a list of strings, got ['a', 1]",
-    ),
-    "ids-too-large": (lambda: WORD.decode([4, 6]), "ids must lie in 0..5, got 6"),
-    "ids-negative": (lambda: BPE.decode([-1]), "ids must lie in 0..260, got -1"),
-    "ids-floating": (lambda: WORD.decode([4.0]), "ids must be a row of integers, got 4.0 in it"),  # type: ignore[list-item]
-    "ids-two-axes": (
-        lambda: WORD.decode(torch.tensor([[4, 5]])),  # type: ignore[arg-type]
-        "ids must be a row of integers, got tensor([4, 5]) in it",
-    ),
-    "tokens-twice": (lambda: WordTokenizer(["a", "b", "a"]), "got twice: ['a']"),
-    "tokens-special": (lambda: CharTokenizer(["a", "<unk>"]), "got twice: ['<unk>']"),
-    "tokens-empty": (lambda: WordTokenizer(["a", ""]), "at least one character, got ''"),
-    "tokens-numbers": (lambda: WordTokenizer([1]), "at least one character, got 1"),  # type: ignore[list-item]
-    "lowercase": (
-        lambda: WordTokenizer([], lowercase="no"),  # type: ignore[arg-type]
-        "lowercase must be True or False, got 'no'",
-    ),
-    "pretokenized": (
-        lambda: WordTokenizer.train(["a"], pretokenized=1),  # type: ignore[arg-type]
-        "pretokenized must be True or False, got 1",
-    ),
-    "vocab-size-word": (
-        lambda: WordTokenizer.train(["a"], vocab_size=3),
-        "vocab_size must be an integer of at least 4, got 3",
-    ),
-    "vocab-size-specials": (
-        lambda: CharTokenizer.train(["a"], vocab_size=4, specials=["<sep>"]),
-        "vocab_size must be an integer of at least 5, got 4",
-    ),
-    "vocab-size-bpe": (
-        lambda: BPETokenizer.train(["a"], vocab_size=259),
-        "vocab_size must be an integer of at least 260, got 259",
-    ),
-    "vocab-size-float": (
-        lambda: BPETokenizer.train(["a"], vocab_size=300.0),  # type: ignore[arg-type]
-        "vocab_size must be an integer of at least 260, got 300.0",
-    ),
-    "merges-negative": (
-        lambda: BPETokenizer.train(["a"], -1),
-        "num_merges must be an integer of at least 0, got -1",
-    ),
-    "merges-bool": (
-        lambda: BPETokenizer.train(["a"], True),
-        "num_merges must be an integer of at least 0, got True",
-    ),
-    "merges-and-size": (
-        lambda: BPETokenizer.train(["a"], 5, vocab_size=300),
-        "num_merges or vocab_size, not both, got num_merges=5, vocab_size=300",
-    ),
-    "merge-of-three": (lambda: BPETokenizer([("a", "b", "c")]), "got ('a', 'b', 'c')"),  # type: ignore[list-item]
-    "merge-unknown": (
-        lambda: BPETokenizer([("a", "b"), ("ab", "cd")]),
-        "merges must be pairs of bytes or of results of earlier merges, got ('ab', 'cd')",
-    ),
-    "merge-space": (lambda: BPETokenizer([(" ", "a")]), "got (' ', 'a')"),
-    "special-is-a-merge": (
-        lambda: BPETokenizer([("a", "b")], specials=["ab"]),
-        "got twice: ['ab']",
-    ),
-    "special-is-a-byte": (lambda: BPETokenizer.train(["b"], specials=["a"]), "got twice: ['a']"),
-    "word-counts": (
-        lambda: learn_merges({"ab": 1, "abc": 0}, 3),
-        "word_counts['abc'] must be an integer of at least 1, got 0",
-    ),
-    "learn-merges": (
-        lambda: learn_merges({"ab": 1}, -2),
-        "num_merges must be an integer of at least 0, got -2",
-    ),
-}
 
-
-def assert_refused(call: Callable[[], Any], words: str) -> None:
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda: BPETokenizer.train(["a"], 5, vocab_size=300),
+            "num_merges or vocab_size, not both, got num_merges=5, vocab_size=300",
+        ),
+        (
+            lambda: CharTokenizer.train(["a"], vocab_size=4, specials=["<sep>"]),
+            "vocab_size must be an integer of at least 5, got 4",
+        ),
+        (lambda: BPETokenizer([("a", "b")], specials=["ab"]), "got twice: ['ab']"),
+        (lambda: BPETokenizer.train(["b"], specials=["a"]), "got twice: ['a']"),
+    ],
+    ids=["merges-and-size", "size-with-specials", "special-is-a-merge", "special-is-a-byte"],
+)
+def test_arguments_that_exclude_each_other(call: Callable[[], Any], words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
         call()
-
-
-@pytest.mark.parametrize(("call", "words"), BAD_ARGUMENTS.values(), ids=BAD_ARGUMENTS.keys())
-def test_bad_arguments(call: Callable[[], Any], words: str) -> None:
-    assert_refused(call, words)
-
-
-@each_class
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"texts": "one text"}, "texts must be several strings, got one: 'one text'"),
-        ({"texts": []}, "texts must hold at least one "),
-        ({"texts": [""]}, "texts must hold at least one "),
-        ({"texts": ["a", None]}, "must be a string, got None"),
-        ({"texts": ["a", "\udc80"]}, "must be Unicode, got a lone surrogate at position 0"),
-        ({"texts": ["a"], "specials": "<sep>"}, "specials must be several strings, got one"),
-        ({"texts": ["a"], "specials": ["<s>", "<s>"]}, "got twice: ['<s>']"),
-        ({"texts": ["a"], "specials": ["<pad>"]}, "got twice: ['<pad>']"),
-        ({"texts": ["a"], "specials": [""]}, "at least one character, got ''"),
-    ],
-    ids=[
-        *("one-string", "no-texts", "empty-texts", "none-in-texts", "surrogate-in-texts"),
-        *("specials-one-string", "specials-twice", "specials-known", "specials-empty"),
-    ],
-)
-def test_bad_training(tokenizer_class: Any, arguments: dict[str, Any], words: str) -> None:
-    assert_refused(lambda: tokenizer_class.train(**arguments), words)
-
-
-@pytest.mark.parametrize("tokenizer_class", [WordTokenizer, CharTokenizer], ids=["word", "char"])
-@pytest.mark.parametrize("min_freq", [0, -1, 1.5])
-def test_bad_min_freq(tokenizer_class: Any, min_freq: Any) -> None:
-    words = f"min_freq must be an integer of at least 1, got {min_freq}"
-    assert_refused(lambda: tokenizer_class.train(["a"], min_freq=min_freq), words)
 
 
 # --- bad files ----------------------------------------------------------------------------------
@@ -861,13 +754,6 @@ def saved(tokenizer: Tokenizer, folder: Path) -> dict[str, Any]:
     path = folder / FILES[type(tokenizer)]
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
-
-
-@pytest.mark.parametrize("read", [load_tokenizer, WordTokenizer.from_pretrained])
-def test_a_missing_file_is_named(read: Callable[[Path], Any], tmp_path: Path) -> None:
-    for folder in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(OSError, match=re.escape(f"nor {folder / 'vocabulary.json'} exists")):
-            read(folder)
 
 
 @each_class

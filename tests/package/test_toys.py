@@ -78,16 +78,3 @@ def test_no_two_days_are_written_alike():
         for locale in LOCALES:
             for style in FORMATS:
                 assert owner.setdefault(format_date(day, style, locale), day) == day
-
-
-@pytest.mark.parametrize("draw", [reversal_pairs, date_pairs])
-def test_bad_arguments_are_named(draw):
-    with pytest.raises(ValueError, match=r'split must be "train", "dev" or "test", got \'val\''):
-        draw("val", 10)
-    with pytest.raises(ValueError, match=r"count must be an integer of at least 1, got 0"):
-        draw("dev", 0)
-
-
-def test_a_reversal_of_nothing_is_refused():
-    with pytest.raises(ValueError, match=r"max_length must be an integer of at least 1, got 0"):
-        reversal_pairs("dev", 10, max_length=0)
