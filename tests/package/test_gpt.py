@@ -143,28 +143,6 @@ def test_an_untrained_model_knows_nothing(tie_weights):
     assert loss.item() == pytest.approx(torch.tensor(17.0).log().item(), abs=0.1)
 
 
-def test_no_position_sees_a_later_token(device):
-    model = random_gpt(0, device).double()
-    ids = torch.randint(0, 17, (2, 10), device=device)
-    changed = ids.clone()
-    changed[:, 6] = (ids[:, 6] + 1) % 17
-    before, after = model(ids), model(changed)
-    assert torch.equal(before[:, :6], after[:, :6])
-    assert (before[:, 6:] != after[:, 6:]).any(dim=-1).all()
-
-
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("positions", ["learned", "sinusoidal"])
-def test_logits_with_the_cache_are_those_of_the_whole_text(device, norm, positions):
-    model = random_gpt(0, device, norm=norm, positions=positions).double()
-    ids = torch.randint(0, 17, (3, 11), device=device)
-    cache = KVCache(CONFIG.num_layers)
-    with torch.no_grad():
-        parts = [model(part, cache) for part in ids.split([4, 1, 1, 5], dim=1)]
-        torch.testing.assert_close(torch.cat(parts, dim=1), model(ids), rtol=0, atol=1e-12)
-    assert cache.length == 11
-
-
 @torch.no_grad()
 def one_by_one(model, prompt, count):
     """The definition: the whole text again for every token."""

@@ -10,27 +10,20 @@ import pytest
 import torch
 from torch import Tensor
 from transformers import M2M100Config, M2M100ForConditionalGeneration, MarianConfig, MarianMTModel
-from transformers.models.m2m_100 import modeling_m2m_100 as m2m_100
 from transformers.models.marian import modeling_marian as marian
 
-from benchmarks.peers.huggingface import copy_layer, copy_model, marian_order, randomise
+from benchmarks.peers.huggingface import copy_model, marian_order, randomise
 from tests.package.examples import (
-    BATCH,
     D_FF,
     D_MODEL,
     HEADS,
     MASKS,
     SOURCE,
-    TARGET,
     TOLERANCES,
-    make_mask,
     small_batch,
     small_config,
 )
 from transformer_ref import (
-    DecoderLayer,
-    EncoderLayer,
-    MultiHeadAttention,
     Transformer,
     greedy_decode,
     padding_mask,
@@ -75,73 +68,9 @@ def config_of(norm: str, tied: bool = True) -> MarianConfig | M2M100Config:
     return M2M100Config(**SIZES, tie_word_embeddings=tied)
 
 
-def additive(mask: Tensor | None, dtype: torch.dtype) -> Tensor | None:
-    """Our boolean mask as theirs: 0 where a query may attend, the lowest number elsewhere."""
-    if mask is None:
-        return None
-    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(
-        ~mask, torch.finfo(dtype).min
-    )
-
-
 def assert_same(ours: Tensor, theirs: Tensor) -> None:
     tolerance = TOLERANCES[ours.dtype]
     torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance)
-
-
-def random_hidden(length: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    return torch.randn(BATCH, length, D_MODEL, dtype=dtype, device=device)
-
-
-@DTYPES
-@KINDS
-def test_multi_head_attention(device: torch.device, dtype: torch.dtype, kind: str) -> None:
-    theirs = marian.MarianAttention(D_MODEL, HEADS, config=config_of("post"))
-    randomise(theirs)
-    ours = MultiHeadAttention(D_MODEL, HEADS)
-    copy_layer(ours, theirs)
-    query, memory = (random_hidden(length, dtype, device) for length in (TARGET, SOURCE))
-    mask = make_mask(kind, TARGET, SOURCE, device)
-    expected, expected_weights = theirs.to(device, dtype)(
-        query, memory, attention_mask=additive(mask, dtype)
-    )
-    output, weights = ours.to(device, dtype)(query, memory, memory, mask, need_weights=True)
-    assert_same(output, expected)
-    assert_same(weights, expected_weights)
-    assert_same(ours(query, memory, memory, mask), expected)
-
-
-@DTYPES
-@NORMS
-@KINDS
-def test_encoder_layer(device: torch.device, dtype: torch.dtype, norm: str, kind: str) -> None:
-    layer = {"post": marian.MarianEncoderLayer, "pre": m2m_100.M2M100EncoderLayer}[norm]
-    theirs = layer(config_of(norm)).to(device, dtype)
-    randomise(theirs)
-    ours = EncoderLayer(D_MODEL, HEADS, D_FF, norm=norm).to(device, dtype)
-    copy_layer(ours, theirs)
-    x = random_hidden(SOURCE, dtype, device)
-    mask = make_mask(kind, SOURCE, SOURCE, device)
-    assert_same(ours(x, mask), theirs(x, additive(mask, dtype)))
-
-
-@DTYPES
-@NORMS
-@pytest.mark.parametrize("tgt_kind", MASKS)
-@pytest.mark.parametrize("memory_kind", MASKS)
-def test_decoder_layer(
-    device: torch.device, dtype: torch.dtype, norm: str, tgt_kind: str, memory_kind: str
-) -> None:
-    layer = {"post": marian.MarianDecoderLayer, "pre": m2m_100.M2M100DecoderLayer}[norm]
-    theirs = layer(config_of(norm), layer_idx=0).to(device, dtype)
-    randomise(theirs)
-    ours = DecoderLayer(D_MODEL, HEADS, D_FF, norm=norm).to(device, dtype)
-    copy_layer(ours, theirs)
-    x, memory = (random_hidden(length, dtype, device) for length in (TARGET, SOURCE))
-    tgt_mask = make_mask(tgt_kind, TARGET, TARGET, device)
-    memory_mask = make_mask(memory_kind, TARGET, SOURCE, device)
-    expected = theirs(x, additive(tgt_mask, dtype), memory, additive(memory_mask, dtype))
-    assert_same(ours(x, memory, tgt_mask, memory_mask), expected)
 
 
 def test_positions_of_marian_are_ours_in_another_order() -> None:

@@ -439,22 +439,6 @@ def test_the_target_needs_no_mask_where_padding_is_on_the_right(
     assert all(call.get("attn_mask") is None for call in calls)
 
 
-LAYOUTS = {"right": [3, 4, 5, 0, 0], "left": [0, 0, 3, 4, 5], "between": [3, 0, 4, 0, 5]}
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_real_positions_are_those_of_the_whole_mask(layout: str) -> None:
-    model = small_model().double()
-    src, tgt = small_batch("cpu", model.config)
-    tgt[0] = torch.tensor(LAYOUTS[layout])
-    seen = padding_mask(src, PAD)
-    memory = model.encode(src, seen)
-    expected = model.decode(tgt, memory, target_mask(tgt, PAD), seen)
-    real = tgt != PAD
-    torch.testing.assert_close(model(src, tgt)[real], expected[real])
-    torch.testing.assert_close(model.decode(tgt, memory, memory_mask=seen), expected)
-
-
 def test_decoding_may_be_only_causal() -> None:
     model = small_model().double()
     src, tgt = small_batch("cpu", model.config)
