@@ -103,7 +103,7 @@ one-core: $(READY) ## time attention, an LSTM and the fused kernel on one core f
 pronouns: $(READY) ## train the pronoun readers of the chapter on attention for a minute
 	@$(RUN) -m transformer_ref.experiments.attention_pronouns
 
-sequences: $(READY) ## train the copying models of the chapter on sequences for five minutes
+sequences: $(READY) ## train the copying models of the chapter on sequences for 20 minutes
 	@$(RUN) -m transformer_ref.experiments.sequences
 
 broken-runs: $(READY) ## train with five mistakes, without warm-up, and once under observation, for ten minutes

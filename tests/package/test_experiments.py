@@ -38,7 +38,7 @@ TRAINING: Pretended = {
 RUNS: dict[str, tuple[ModuleType, Pretended]] = {
     "one_core": (attention, {"milliseconds": lambda: {"LSTM": [1.0]}}),
     "pronouns": (attention_pronouns, {"train_reader": lambda seed: PronounReader()}),
-    "sequences": (sequences, {"run": lambda plan: {"right": [[0.5]], "seconds": 1}}),
+    "sequences": (sequences, {"run": lambda plan, seed: {"right": [[0.5]], "seconds": 1}}),
     "five_minutes": (five_minutes, {"run": lambda: {"seconds": 1, "dev": SCORES, "test": SCORES}}),
     "training": (training, TRAINING),
     "checkpoints": (training, TRAINING),

@@ -14,9 +14,10 @@ from transformer_ref.experiments.results import load_results
 def test_a_run_learns_and_is_the_same_each_time() -> None:
     torch.manual_seed(3)  # the training sets its own seed
     plan, steps, lengths = sequences.Plan(8, True), (2, 30), (1, 3)
-    first = sequences.run(plan, steps, lengths)
-    second = sequences.run(plan, steps, lengths)
+    first = sequences.run(plan, 0, steps, lengths)
+    second = sequences.run(plan, 0, steps, lengths)
     assert first["right"] == second["right"]
+    assert sequences.run(plan, 1, steps, lengths)["right"] != first["right"]
     assert [len(row) for row in first["right"]] == [len(lengths)] * len(steps)
     assert first["right"][0][0] < first["right"][1][0], "it learns"
 
@@ -72,8 +73,8 @@ def test_the_committed_results_are_those_of_the_script() -> None:
     results = load_results("sequences")
     assert results["lengths"] == list(sequences.LENGTHS)
     assert results["steps"] == list(sequences.STEPS)
-    plans = [asdict(plan) for plan in sequences.PLANS]
-    assert [{key: run[key] for key in ("size", "attend")} for run in results["runs"]] == plans
+    planned = [asdict(plan) | {"seed": seed} for plan in sequences.PLANS for seed in sequences.SEEDS]
+    assert [{key: run[key] for key in planned[0]} for run in results["runs"]] == planned
     for run in results["runs"]:
         assert len(run["right"]) == len(sequences.STEPS)
         for shares in run["right"]:

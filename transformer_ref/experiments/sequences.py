@@ -1,7 +1,8 @@
 """What the chapter on sequences does by hand; waiting, gradients, and how much a vector holds.
 
 ``make sequences`` trains the copying models of the chapter for longer, on longer strings and with
-larger vectors, to see what that helps. About five minutes on one core.
+larger vectors, to see what that helps, each with three seeds. About 20 minutes on one core; a run
+that is done is kept in runs/experiments/, so that a second call continues after it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,13 +20,14 @@ from torch.nn import functional as F
 
 from transformer_ref.attention import MultiHeadAttention
 from transformer_ref.embeddings import TokenEmbedding
-from transformer_ref.experiments.results import write_results
+from transformer_ref.experiments.results import kept, write_results
 from transformer_ref.positions import SinusoidalPositions
 
 LETTERS = 26  # a to z; the id 26 is the begin token
 
 LENGTHS = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32)
 STEPS = (500, 1000, 2000, 4000, 8000)
+SEEDS = (0, 1, 2)
 
 SIZE = 64  # features of the layers that are compared by their gradients
 RECALL_LETTERS = 8
@@ -335,11 +338,11 @@ PLANS = (Plan(32, False), Plan(64, False), Plan(128, False), Plan(32, True))
 
 
 def run(
-    plan: Plan, steps: Sequence[int] = STEPS, lengths: Sequence[int] = LENGTHS
+    plan: Plan, seed: int, steps: Sequence[int] = STEPS, lengths: Sequence[int] = LENGTHS
 ) -> dict[str, Any]:
     """Train one model; return the share of right letters after each of `steps`, by length."""
     start = time.process_time()
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     training = train_to_copy(Seq2Seq(plan.size, plan.attend), max(lengths))
     right = []
     for step, model in enumerate(training, start=1):
@@ -349,7 +352,7 @@ def run(
         if step == max(steps):
             break
     seconds = round(time.process_time() - start)
-    return {**asdict(plan), "right": right, "seconds": seconds}
+    return {**asdict(plan), "seed": seed, "right": right, "seconds": seconds}
 
 
 def main() -> None:
@@ -357,8 +360,10 @@ def main() -> None:
     torch.set_num_threads(1)
     runs = []
     for plan in PLANS:
-        runs.append(run(plan))
-        print(plan, runs[-1]["seconds"], "s", *runs[-1]["right"][-1], flush=True)
+        for seed in SEEDS:
+            name = f"sequences {plan.size} {plan.attend} {seed}"
+            runs.append(kept(name, [__file__], partial(run, plan, seed)))
+            print(plan, seed, runs[-1]["seconds"], "s", *runs[-1]["right"][-1], flush=True)
     write_results("sequences", {"lengths": list(LENGTHS), "steps": list(STEPS), "runs": runs})
 
 
