@@ -73,7 +73,9 @@ def test_the_committed_results_are_those_of_the_script() -> None:
     results = load_results("sequences")
     assert results["lengths"] == list(sequences.LENGTHS)
     assert results["steps"] == list(sequences.STEPS)
-    planned = [asdict(plan) | {"seed": seed} for plan in sequences.PLANS for seed in sequences.SEEDS]
+    planned = [
+        asdict(plan) | {"seed": seed} for plan in sequences.PLANS for seed in sequences.SEEDS
+    ]
     assert [{key: run[key] for key in planned[0]} for run in results["runs"]] == planned
     for run in results["runs"]:
         assert len(run["right"]) == len(sequences.STEPS)
