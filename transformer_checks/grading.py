@@ -10,9 +10,10 @@ from transformer_checks.judging.exam import make_exam
 from transformer_checks.judging.texts import printable
 from transformer_checks.judging.verdict import Result, judge
 from transformer_checks.limits import time_limit
+from transformer_checks.notebook import as_value, why_not_the_latest
 from transformer_checks.registry import all_tasks, find_task
 from transformer_checks.running.asking import why_no_answer
-from transformer_checks.running.isolation import AnswerElsewhere, run_answer
+from transformer_checks.running.isolation import AnswerElsewhere, NamesElsewhere, run_answer
 
 
 def tasks() -> list[str]:
@@ -46,7 +47,8 @@ def grade(task: str, answer: Any, seed: int = 0, *, seconds: float | None = None
 
     Args:
         task: key of the task, like "attention.split_heads".
-        answer: the student's function or class, or where it is to be found.
+        answer: the student's function or class, or the namespace that has it under the name that
+            the task asks for, such as ``globals()``.
         seed: chooses shapes and numbers of the cases.
         seconds: time limit; None takes TRANSFORMER_REF_CHECK_SECONDS, or 10.
 
@@ -62,8 +64,13 @@ def grade(task: str, answer: Any, seed: int = 0, *, seconds: float | None = None
     limit = time_limit() if seconds is None else seconds
     if not limit > 0:
         raise ValueError(f"seconds must be above 0, got {seconds!r}")
+    problem = ""
+    if isinstance(answer, dict):
+        problem = why_not_the_latest(answer, found.name)
+    if isinstance(answer, dict | NamesElsewhere):
+        answer = answer.get(found.name)
     elsewhere = isinstance(answer, AnswerElsewhere)
-    problem = answer.problem(task) if elsewhere else why_no_answer(found, answer)
+    problem = problem or (answer.problem(task) if elsewhere else why_no_answer(found, answer))
     if problem:
         return Result(0.0, None, f"{task}: no points. {printable(problem)}.", task)
     exam = make_exam(task, int(seed), torch.cuda.is_available())
@@ -79,12 +86,13 @@ def check(task: str, answer: Any, points: float, seed: int = 0) -> float:
 
     Args:
         task: key of the task.
-        answer: the student's function or class.
+        answer: the student's function or class, or the namespace it is in: ``globals()``.
         points: what a right answer is worth.
         seed: chooses shapes and numbers of the cases.
 
     Returns:
-        a plain float in [0, points], as the last value of a graded cell should be.
+        a float in [0, points], as the last value of a graded cell should be. A notebook shows it
+        only while nbgrader grades or validates, because the printed result has the points already.
 
     Raises:
         KeyError: if there is no such task.
@@ -97,4 +105,4 @@ def check(task: str, answer: Any, points: float, seed: int = 0) -> float:
     # Rounded, so that a class list does not show 1.0999999999999999.
     earned = min(worth, max(0.0, round(worth * float(result.score), 4)))
     print(f"{result.message}\nPoints: {round(earned, 2):g} of {worth:g}")
-    return earned
+    return as_value(earned)

@@ -261,6 +261,11 @@ class Task:
     makers: Mapping[str, Maker] = field(default_factory=dict)
     answer: Callable[..., Any] | None = None
 
+    @property
+    def name(self) -> str:
+        """The name of the function or class that a student writes."""
+        return self.stub.removeprefix("class ").partition("(")[0]
+
     @cached_property
     def misconceptions(self) -> tuple[Misconception, ...]:
         """The named mistakes, most specific first."""

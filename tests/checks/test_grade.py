@@ -106,15 +106,50 @@ def test_the_same_seed_gives_the_same_result_and_another_one_other_cases():
     assert grade(SCORES, scores, seed=-3).score == 1.0
 
 
-def test_check_prints_and_returns_a_plain_float(capsys):
+def test_check_prints_and_returns_the_points(capsys):
     assert check(SCORES, scores, 3) == 3.0
     total = len(make_exam(SCORES, 0).cases)
     assert capsys.readouterr().out == f"{SCORES}: all {total} cases pass.\nPoints: 3 of 3\n"
     points = check(SCORES, lambda query, key: None, 3, seed=4)
-    assert (type(points), points) == (float, 0.0)
+    assert points == 0.0
     captured = capsys.readouterr()
     assert "is a `return` missing?" in captured.out
     assert captured.err == ""
+
+
+@pytest.mark.parametrize("where", ["autograde", "validate", ""])
+def test_nbgrader_reads_a_plain_float(where, monkeypatch):
+    """It takes the points from what a cell shows, and elsewhere nothing is shown."""
+    if where:
+        monkeypatch.setenv("NBGRADER_EXECUTION", where)
+    points = check(SCORES, scores, 3)
+    assert repr(points) == "3.0"
+    assert (type(points) is float) == bool(where)
+
+
+def test_an_answer_is_found_in_a_namespace():
+    assert grade(SCORES, {"attention_scores": scores, "scores": None}).score == 1.0
+    assert grade(MODULE, {"MultiHeadAttention": Module}).score == 1.0
+    assert "there is no `attention_scores`" in grade(SCORES, {"scores": scores}).message
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["def attention_scores(query, key):\n    return (1"], "a syntax error in line 2"),
+        (["import math\nclass attention_scores:\nx = 1 +"], "a syntax error in line 3"),
+        (["def attention_scores(query, key)\n    return 1", "x ="], "a syntax error in line 1"),
+        (["def attention_scores(x", "def attention_scores(x): return x", "x ="], ""),
+        (["def attention_scores_2(x", "attention_scores(x", 3], ""),
+        (["def attention_scores(x):\n    return x\nawait x\nr'\\d', '\\d'"], ""),
+        ("def attention_scores(x", ""),
+    ],
+)
+def test_an_earlier_version_is_not_judged_in_place_of_one_with_a_syntax_error(cells, said):
+    result = grade(SCORES, {"In": cells, "attention_scores": scores})
+    assert result.score == (0.0 if said else 1.0)
+    assert said in result.message
+    assert ("still has the previous `attention_scores`" in result.message) == bool(said)
 
 
 def test_check_gives_part_of_the_points(capsys):

@@ -61,6 +61,20 @@ def attention_scores(query, key):
     return query @ key.transpose(-2, -1) / root(query.shape[-1])
 check("attention.attention_scores", attention_scores, 2)
 """,
+    """
+import os
+os.environ["NBGRADER_EXECUTION"] = "validate"
+attention_scores = lambda query, key: query @ key.transpose(-2, -1) / root(query.shape[-1])
+check("attention.attention_scores", globals(), 2)
+""",
+    """
+del os.environ["NBGRADER_EXECUTION"]
+def attention_scores(query, key)
+    return query
+""",
+    """
+check("attention.attention_scores", globals(), 2)
+""",
     # Last, as nothing is left of the names that a notebook has.
     """
 from transformer_checks import check as check_of_the_course
@@ -81,6 +95,7 @@ check_of_the_course("attention.attention_scores", attention_scores, 2)
 @pytest.fixture(scope="module")
 def cells():
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in CELLS])
+    notebook.cells[7].metadata.tags = ["raises-exception"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRANSFORMER_REF_CHECK_SECONDS", "1.5")
         NotebookClient(notebook, timeout=COMMAND_SECONDS, kernel_name="python3").execute()
@@ -99,17 +114,15 @@ def texts(cell):
 @pytest.mark.weekly
 def test_a_right_answer_after_openmp_in_the_kernel(cells):
     total = len(make_exam("attention.attention_scores", 0).cases)
-    assert texts(cells[1]) == {
-        "stdout": f"attention.attention_scores: all {total} cases pass.\nPoints: 2 of 2\n",
-        "execute_result": "2.0",
-    }
+    stdout = f"attention.attention_scores: all {total} cases pass.\nPoints: 2 of 2\n"
+    assert texts(cells[1]) == {"stdout": stdout}, "the points are shown once"
 
 
 def test_an_endless_answer_does_not_hang_the_kernel(cells):
     found = texts(cells[2])
     assert "cut off after 1.5 s" in found["stdout"]
-    assert found["execute_result"] == "0.0"
-    assert "stderr" not in found
+    assert "Points: 0 of 2" in found["stdout"]
+    assert found.keys() == {"stdout"}
 
 
 def test_the_line_of_the_cell_is_shown(cells):
@@ -128,11 +141,20 @@ def test_what_is_shown_is_told_in_words(cells):
 
 
 def test_figures_are_closed_after_each_case(cells):
-    assert texts(cells[5])["execute_result"] == "2.0", texts(cells[5])
+    assert "Points: 2 of 2" in texts(cells[5])["stdout"]
     assert "stderr" not in texts(cells[5])
 
 
+def test_nbgrader_finds_the_points_in_what_the_cell_shows(cells):
+    assert texts(cells[6])["execute_result"] == "2.0"
+
+
+def test_a_syntax_error_does_not_earn_the_points_of_the_version_before(cells):
+    assert cells[7].outputs[-1].ename == "SyntaxError"
+    found = texts(cells[8])["stdout"]
+    assert "has a syntax error in line 2" in found
+    assert "Points: 0 of 2" in found
+
+
 def test_names_of_the_notebook_do_not_reach_the_check(cells):
-    found = texts(cells[6])
-    assert " cases pass.\nPoints: 2 of 2" in found["stdout"]
-    assert found["execute_result"] == "2.0"
+    assert " cases pass.\nPoints: 2 of 2" in texts(cells[9])["stdout"]

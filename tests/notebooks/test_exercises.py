@@ -195,15 +195,14 @@ def test_a_name_that_is_not_there_is_asked_for(
     slug: str, task: Task, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whose cell was not run, or renamed the function, reads no NameError."""
-    wanted = re.search(r'globals\(\)\.get\("(\w+)"\)', task.cells["check"].source)
-    assert wanted, task.key
+    wanted = registry.find_task(task.key).name
     defined = {
         getattr(made, "name", None) for made in ast.parse(task.cells["solution"].source).body
     }
-    assert wanted[1] in defined
+    assert wanted in defined
     exec(task.cells["check"].source, {})
     printed = capsys.readouterr().out
-    assert f"there is no `{wanted[1]}`: run the cell that defines it" in printed
+    assert f"there is no `{wanted}`: run the cell that defines it" in printed
     assert "Points: 0 of" in printed
 
 
@@ -306,7 +305,6 @@ def test_a_solved_task_has_all_points(
     for role, points in zip(("check", "hidden"), task.points, strict=True):
         outcome = shells["solutions", slug].run(task.cells[role].source)
         assert outcome.error is None
-        assert type(outcome.value) is float
         assert outcome.value == points, outcome.printed
         assert not outcome.complaints, "nbgrader scores 0 for a line on stderr"
 
@@ -319,7 +317,6 @@ def test_an_unsolved_task_has_no_points_and_says_so_in_one_line(
     for role in ("check", "hidden"):
         outcome = shells["exercises", slug].run(task.cells[role].source)
         assert outcome.error is None
-        assert type(outcome.value) is float
         assert outcome.value == 0.0
         assert not outcome.complaints
         message, points = outcome.printed.strip().splitlines()
@@ -386,5 +383,4 @@ def test_what_nbgrader_takes_for_full_marks_scores_nothing(
 
     for attempt in (answer, returns_it):
         points = check(task.key, attempt, points=3)
-        assert type(points) is float
         assert points == 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from statistics import mean
 
@@ -24,6 +23,7 @@ from transformer_checks.capstone.scoring import (
     report,
     score_predictions,
 )
+from transformer_checks.notebook import as_value, is_graded
 from transformer_ref.data import Entry, load_cmudict
 
 
@@ -40,7 +40,7 @@ def should_train(path: str | Path = FILE, again: bool = False) -> bool:
     Returns:
         False while nbgrader grades or validates; else whether the file is missing or `again`.
     """
-    if "NBGRADER_EXECUTION" in os.environ:
+    if is_graded():
         print("Not trained: while the notebook is graded, the file that was handed in counts.")
         return False
     if Path(path).exists() and not again:
@@ -62,7 +62,7 @@ def check_predictions(
             the dictionary.
 
     Returns:
-        a plain float in [0, points], as the last value of a graded cell should be.
+        a float in [0, points], as :func:`transformer_checks.check` returns it.
 
     Raises:
         ValueError: if `points` is no number from 0 up, or `gold` cannot be read. Whatever is in
@@ -74,12 +74,12 @@ def check_predictions(
         score = score_predictions(read_predictions(path, [word for word, _ in entries]), entries)
     except HandedInError as error:
         print(f"{error}\nPoints: 0 of {worth:g}")
-        return 0.0
+        return as_value(0.0)
     earned = round(worth * score.points / POINTS, 4)
     print(
         f"{report(score)}\n\nPoints: {round(earned, 2):g} of {worth:g}\n{next_step(score)}".rstrip()
     )
-    return earned
+    return as_value(earned)
 
 
 def check_ablation(path: str | Path = REPORT_FILE, points: float = REPORT_POINTS) -> float:
@@ -90,7 +90,7 @@ def check_ablation(path: str | Path = REPORT_FILE, points: float = REPORT_POINTS
         points: what a report without faults is worth.
 
     Returns:
-        a plain float in [0, points], as the last value of a graded cell should be.
+        a float in [0, points], as :func:`transformer_checks.check` returns it.
 
     Raises:
         ValueError: if `points` is no number from 0 up. Whatever is in the file is never an
@@ -101,10 +101,10 @@ def check_ablation(path: str | Path = REPORT_FILE, points: float = REPORT_POINTS
         ablation = read_ablation(path)
     except HandedInError as error:
         print(f"{error}\nPoints: 0 of {worth:g}")
-        return 0.0
+        return as_value(0.0)
     earned = round(worth * ablation.points / REPORT_POINTS, 4)
     print(f"{_describe(ablation)}\n\nPoints: {round(earned, 2):g} of {worth:g}")
-    return earned
+    return as_value(earned)
 
 
 def _worth(points: float) -> float:

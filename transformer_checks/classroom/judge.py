@@ -40,7 +40,7 @@ from transformer_checks.limits import (
 from transformer_checks.running import wire_format
 from transformer_checks.running.asking import Printed, describe_error
 from transformer_checks.running.frames import read_frame, write_frame
-from transformer_checks.running.isolation import TOO_MANY, AnswerElsewhere
+from transformer_checks.running.isolation import TOO_MANY, AnswerElsewhere, NamesElsewhere
 from transformer_checks.running.process import Ended
 
 START_TRIES = 3  # podman fails now and then, where it is busy
@@ -276,7 +276,7 @@ class StudentsAnswer(AnswerElsewhere):
 
 
 @dataclass(frozen=True)
-class StudentsNames:
+class StudentsNames(NamesElsewhere):
     """What a check finds where it asks for its ``globals()``."""
 
     process: StudentProcess

@@ -12,7 +12,6 @@ import inspect
 import io
 import linecache
 import os
-import re
 import sys
 import sysconfig
 import traceback
@@ -81,8 +80,7 @@ def why_no_answer(task: Task, answer: Any) -> str:
         a part of a sentence, or "".
     """
     if answer is None:
-        name = re.search(r"(\w+)\(", task.stub).group(1)  # type: ignore[union-attr]
-        return f"there is no `{name}`: run the cell that defines it, under this name"
+        return f"there is no `{task.name}`: run the cell that defines it, under this name"
     kind = described(type(answer).__name__)
     wants_class = isinstance(task, ModuleTask)
     # type() cannot be deceived and runs no code of the answer.

@@ -36,6 +36,14 @@ class AnswerElsewhere(ABC):
         """Run it where it is, on that many encoded cases, with so many seconds for all of them."""
 
 
+class NamesElsewhere(ABC):
+    """The names of another process: what a check takes for the namespace of a notebook there."""
+
+    @abstractmethod
+    def get(self, name: str) -> AnswerElsewhere:
+        """Return where the object of that name is to be found."""
+
+
 def run_answer(
     task: Task, answer: Any, cases: list[Case], seconds: float
 ) -> tuple[list[Outcome], str]:
