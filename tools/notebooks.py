@@ -69,11 +69,18 @@ import importlib.util
 if importlib.util.find_spec("transformer_ref") is None:
     {remedy}\
 """
-SETUP_INSTALL = '%pip install --quiet "transformer-ref[checks,text] @ git+{url}"'
+# IPython puts the address in, so that no line is too long.
+SETUP_INSTALL = """\
+course = "{url}"
+    %pip install --quiet "transformer-ref[checks,text] @ git+{{course}}"\
+"""
+# For a reader who has only this file, as long as the course has no address to install from.
 SETUP_EXPLAIN = """\
 raise ModuleNotFoundError(
-        "transformer_ref is missing: run `uv run lab.py` in the course's folder, "
-        "and open this notebook there."
+        "transformer_ref is missing. This notebook is part of a course: "
+        "download the course from the start page of its book, unpack it, "
+        "and run `pip install uv` and `uv run lab.py` in its folder. "
+        "There, open the notebook with the same name."
     )"""
 
 

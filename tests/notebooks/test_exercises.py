@@ -151,7 +151,7 @@ def released(cell: NotebookNode) -> str:
     """What students should see of a cell, worked out without nbgrader."""
     stub = (
         r"\1# YOUR CODE HERE\n"
-        r'\1raise NotImplementedError("Not done yet: replace this line with your code.")\n'
+        r'\1raise NotImplementedError("Not done yet: put your code here.")\n'
     )
     replaced = REGION.sub(
         lambda match: match.expand(stub) if match[2] == "SOLUTION" else "", cell.source

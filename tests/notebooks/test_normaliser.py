@@ -14,6 +14,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from tests.notebooks.assignments import Shell
 from tools import notebooks
 
 pytestmark = pytest.mark.weekly
@@ -167,9 +168,21 @@ def test_ids_are_unique_and_the_first_keeps_its_own() -> None:
 
 
 def test_the_setup_cell_is_filled_from_its_template() -> None:
-    source = tidy().cells[1].source
-    assert source == notebooks.setup_source(URL)
-    assert f"git+{URL}" in source
+    assert tidy().cells[1].source == notebooks.setup_source(URL)
+
+
+@pytest.mark.parametrize("found", [None, object()], ids=["missing", "installed"])
+def test_the_setup_cell_installs_from_the_address(
+    found: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    shell = Shell()
+    shell.shell.register_magic_function(asked.append, magic_name="pip")
+    with monkeypatch.context() as patch:
+        patch.setattr("importlib.util.find_spec", lambda _: found)
+        assert shell.run(notebooks.setup_source(URL)).error is None
+    wanted = f'install --quiet "transformer-ref[checks,text] @ git+{URL}"'
+    assert asked == ([] if found else [wanted])
 
 
 def test_without_an_address_the_setup_cell_has_no_dead_link() -> None:
