@@ -45,6 +45,7 @@ ALL_TASKS = [
 ]
 # What a student may have called so, with a value that nbgrader would take for full marks.
 TAKEN_NAMES = "check = grade = points = _course_check = lambda *arguments, **options: None"
+CODE_WIDTH = 76
 every_assignment = pytest.mark.parametrize("slug", ASSIGNMENTS)
 with_tasks = pytest.mark.parametrize("slug", SLUGS)
 every_task = pytest.mark.parametrize(("slug", "task"), ALL_TASKS)
@@ -170,6 +171,14 @@ def test_nothing_of_the_solutions_and_hidden_tests_leaks(slug: str) -> None:
     for task in tasks(source) if slug in SLUGS else []:
         assert "NotImplementedError" in released(task.cells["solution"]), task.key
         assert "check" not in released(task.cells["hidden"]), task.key
+
+
+@every_assignment
+def test_no_line_of_code_runs_out_of_a_notebook(slug: str) -> None:
+    """JupyterLab, with its folders beside the notebook, and a page of the book are that wide."""
+    code = [cell for cell in read("exercises", slug).cells if cell.cell_type == "code"]
+    lines = [(cell.id, line) for cell in code for line in cell.source.splitlines()]
+    assert [each for each in lines if len(each[1]) > CODE_WIDTH] == []
 
 
 @every_task

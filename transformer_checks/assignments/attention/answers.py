@@ -22,7 +22,8 @@ def attention_scores(query: Tensor, key: Tensor) -> Tensor:
         key: (..., S, K), with the same leading axes and dtype.
 
     Returns:
-        (..., T, S): the dot product of query t and key s, divided by sqrt(K).
+        (..., T, S): the dot product of query t and key s, divided by
+        sqrt(K).
     """
     return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
 
@@ -30,7 +31,7 @@ def attention_scores(query: Tensor, key: Tensor) -> Tensor:
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Average the values, each with the weight that the query gives its key.
+    """Average the values with the weights that the query gives the keys.
 
     Args:
         query: (..., T, K), floating point, with any number of leading axes.
@@ -71,8 +72,8 @@ class MultiHeadAttention(nn.Module):
         d_model: D.
         num_heads: H, a divisor of D.
 
-    The layers `q_proj`, `k_proj`, `v_proj` and `out_proj` map D to D and have
-    biases.
+    The layers `q_proj`, `k_proj`, `v_proj` and `out_proj` map D to D and
+    have biases.
     """
 
     def __init__(self, d_model: int, num_heads: int) -> None:
@@ -142,7 +143,10 @@ def multi_head_attention(
     return heads.transpose(1, 2).reshape(batch, queries, d_model)
 
 
-def damage_by_head(module: reference.MultiHeadAttention, x: Tensor) -> Tensor:
+def damage_by_head(
+    module: reference.MultiHeadAttention,
+    x: Tensor,
+) -> Tensor:
     """Measure how much the output changes when one head alone is silenced.
 
     Args:
@@ -150,8 +154,8 @@ def damage_by_head(module: reference.MultiHeadAttention, x: Tensor) -> Tensor:
         x: (B, T, D), floating point; it is query, key and value.
 
     Returns:
-        (H,), floating point: for each head the mean, over all numbers of the
-        output, of the squared change.
+        (H,), floating point: for each head the mean, over all numbers of
+        the output, of the squared change.
     """
     q = reference.split_heads(module.q_proj(x), module.num_heads)
     k = reference.split_heads(module.k_proj(x), module.num_heads)
@@ -167,8 +171,11 @@ def damage_by_head(module: reference.MultiHeadAttention, x: Tensor) -> Tensor:
     return torch.stack(damage)
 
 
-def redundant_heads(module: reference.MultiHeadAttention, x: Tensor) -> list[int]:
-    """Choose the two heads whose silence, both at once, changes the output least.
+def redundant_heads(
+    module: reference.MultiHeadAttention,
+    x: Tensor,
+) -> list[int]:
+    """Choose the two heads whose joint silence changes the output least.
 
     Args:
         module: in eval mode, with two or more heads; it is left as it was.

@@ -12,7 +12,12 @@ from transformer_ref import layers as reference
 from transformer_ref.attention import MultiHeadAttention
 
 
-def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+def layer_norm(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    eps: float,
+) -> Tensor:
     """Norm the features of each token.
 
     Args:
@@ -38,8 +43,8 @@ def lookup_network(keys: Tensor, values: Tensor) -> reference.FeedForward:
         values: (N, D), float32, any numbers.
 
     Returns:
-        a FeedForward that maps keys[i] to values[i], and every other token of
-        1 and -1 to zeros.
+        a FeedForward that maps keys[i] to values[i], and every other token
+        of 1 and -1 to zeros.
     """
     num_keys, d_model = keys.shape
     network = reference.FeedForward(d_model, num_keys)
@@ -52,7 +57,7 @@ def lookup_network(keys: Tensor, values: Tensor) -> reference.FeedForward:
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then the feed-forward network, each inside a residual sum.
+    """Self-attention, then feed-forward, each inside a residual sum.
 
     Args:
         d_model: D.
@@ -63,7 +68,13 @@ class EncoderLayer(nn.Module):
     The parts are `self_attention`, `feed_forward`, `norm1` and `norm2`.
     """
 
-    def __init__(self, d_model: int, num_heads: int, d_ff: int, norm: str = "post") -> None:
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        norm: str = "post",
+    ) -> None:
         super().__init__()
         self.norm = norm
         self.self_attention = MultiHeadAttention(d_model, num_heads)
@@ -100,11 +111,17 @@ class DecoderLayer(nn.Module):
         norm: "post" for norm(x + f(x)), "pre" for x + f(norm(x)); the
             memory is not normed.
 
-    The parts are `self_attention`, `cross_attention`, `feed_forward`, `norm1`,
-    `norm2` and `norm3`.
+    The parts are `self_attention`, `cross_attention`, `feed_forward`,
+    `norm1`, `norm2` and `norm3`.
     """
 
-    def __init__(self, d_model: int, num_heads: int, d_ff: int, norm: str = "post") -> None:
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        norm: str = "post",
+    ) -> None:
         super().__init__()
         self.norm = norm
         self.self_attention = MultiHeadAttention(d_model, num_heads)
@@ -145,9 +162,14 @@ class DecoderLayer(nn.Module):
 
 
 def count_multiplications(
-    d_model: int, d_ff: int, num_layers: int, vocab_size: int, src_len: int, tgt_len: int
+    d_model: int,
+    d_ff: int,
+    num_layers: int,
+    vocab_size: int,
+    src_len: int,
+    tgt_len: int,
 ) -> int:
-    """Count the multiplications in one pass of the paper's model, for one sentence.
+    """Count the multiplications of the paper's model for one sentence.
 
     Args:
         d_model: D.
@@ -158,8 +180,9 @@ def count_multiplications(
         tgt_len: T, the tokens that the decoder reads, all at once.
 
     Returns:
-        The multiplications in all linear layers, in the scores and in the sums
-        of the values, and in the output layer; nothing else is counted.
+        The multiplications in all linear layers, in the scores and in the
+        sums of the values, and in the output layer; nothing else is
+        counted.
     """
     projection = d_model * d_model  # of one token
     network = 2 * d_model * d_ff  # for one token
@@ -171,7 +194,13 @@ def count_multiplications(
     return num_layers * (encoder_layer + decoder_layer) + output
 
 
-def add_and_norm(x: Tensor, change: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+def add_and_norm(
+    x: Tensor,
+    change: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    eps: float,
+) -> Tensor:
     """Add what a sublayer found, then norm: as above, without the bug.
 
     Args:
@@ -191,17 +220,20 @@ def add_and_norm(x: Tensor, change: Tensor, weight: Tensor, bias: Tensor, eps: f
     return (total - mean) / torch.sqrt(variance + eps) * weight + bias
 
 
-def damage_by_sublayer(layers: list[reference.EncoderLayer], x: Tensor) -> Tensor:
-    """Measure how much the output changes when a single sublayer is silenced.
+def damage_by_sublayer(
+    layers: list[reference.EncoderLayer],
+    x: Tensor,
+) -> Tensor:
+    """Measure how much the output changes when one sublayer is silenced.
 
     Args:
         layers: L pre-norm layers, left as they were.
         x: (B, S, D), floating point, the input of the first layer.
 
     Returns:
-        (L, 2), floating point: for the self-attention (0) and the feed-forward
-        network (1) of each layer, the mean of the squared change over all
-        numbers of the last layer's output.
+        (L, 2), floating point: for the self-attention (0) and the
+        feed-forward network (1) of each layer, the mean of the squared
+        change over all numbers of the last layer's output.
     """
 
     def run(silenced: tuple[int, int] | None = None) -> Tensor:
@@ -231,7 +263,8 @@ def dead_units(feed_forward: reference.FeedForward, x: Tensor) -> list[int]:
         x: (B, T, D), floating point, what the network reads.
 
     Returns:
-        their numbers, from 0 to d_ff - 1, in increasing order; [] if there are none.
+        their numbers, from 0 to d_ff - 1, in increasing order; [] if there
+        are none.
     """
     hidden = torch.relu(feed_forward.linear1(x))
     fires = (hidden > 0).flatten(0, 1).any(dim=0)

@@ -14,7 +14,12 @@ from torch import Tensor
 from transformer_ref import attention as reference
 
 
-def greedy_decode(next_logits, bos_id: int, eos_id: int, max_len: int) -> list[int]:
+def greedy_decode(
+    next_logits,
+    bos_id: int,
+    eos_id: int,
+    max_len: int,
+) -> list[int]:
     """Choose the most likely token until the end.
 
     Args:
@@ -36,7 +41,11 @@ def greedy_decode(next_logits, bos_id: int, eos_id: int, max_len: int) -> list[i
 
 
 def sample(
-    logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, uniform: Tensor
+    logits: Tensor,
+    temperature: Tensor,
+    top_k: Tensor,
+    top_p: Tensor,
+    uniform: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """Choose a token in each row, with the settings of that row.
 
@@ -107,7 +116,10 @@ def beam_search(
 
 
 def cached_attention(
-    query: Tensor, key: Tensor, value: Tensor, cache: tuple[Tensor, Tensor] | None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cache: tuple[Tensor, Tensor] | None,
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Attend from one new token to all tokens so far.
 
@@ -130,7 +142,12 @@ def cached_attention(
     return output, (keys, values)
 
 
-def continue_prompt(next_logits, prompt: list[int], eos_id: int, max_len: int) -> list[int]:
+def continue_prompt(
+    next_logits,
+    prompt: list[int],
+    eos_id: int,
+    max_len: int,
+) -> list[int]:
     """Continue a prompt, as above and without the bugs.
 
     Args:
@@ -163,7 +180,8 @@ def continue_all(
             returns the logits (V,) of what follows.
         prompts: one list of ids for each row, all of one length.
         eos_id: the token that ends a row.
-        max_len: the largest number of entries of a row, including its prompt.
+        max_len: the largest number of entries of a row, including its
+            prompt.
 
     Returns:
         The rows, a list of lists of int: the prompt, tokens, and eos_id if
@@ -178,7 +196,11 @@ def continue_all(
     return rows
 
 
-def search_or_model(next_log_probs, said: list[int], listed: list[list[int]]) -> tuple[float, str]:
+def search_or_model(
+    next_log_probs,
+    said: list[int],
+    listed: list[list[int]],
+) -> tuple[float, str]:
     """Measure whether the search or the model is to blame for an answer.
 
     Args:
@@ -188,8 +210,8 @@ def search_or_model(next_log_probs, said: list[int], listed: list[list[int]]) ->
         listed: the right answers, one or more, each as `said`.
 
     Returns:
-        The gap, a float: log-probability of the most likely right answer minus
-        that of `said`; and the verdict: "right", "search" or "model".
+        The gap, a float: log-probability of the most likely right answer
+        minus that of `said`; and the verdict: "right", "search" or "model".
     """
 
     def log_probability(ids):
@@ -201,7 +223,12 @@ def search_or_model(next_log_probs, said: list[int], listed: list[list[int]]) ->
     return gap, "search" if gap > 0 else "model"
 
 
-def cache_bytes(config: dict[str, int], tokens: int, source: int, free: int) -> tuple[int, int]:
+def cache_bytes(
+    config: dict[str, int],
+    tokens: int,
+    source: int,
+    free: int,
+) -> tuple[int, int]:
     """Count the bytes of a key/value cache, and how many such caches fit.
 
     Args:

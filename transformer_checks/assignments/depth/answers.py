@@ -16,13 +16,18 @@ from torch import Tensor
 from transformer_ref import attention as reference
 
 
-def cnn_receptive_field(kernel_size: int, num_layers: int, dilation: int = 1) -> int:
-    """Count the inputs from the first to the last one that an output depends on.
+def cnn_receptive_field(
+    kernel_size: int,
+    num_layers: int,
+    dilation: int = 1,
+) -> int:
+    """Count the inputs from the first to the last that an output uses.
 
     Args:
         kernel_size: inputs of each layer's kernel, at least 1.
         num_layers: convolutions with stride 1, one after the other.
-        dilation: places from each input of a kernel to the next, in every layer.
+        dilation: places from each input of a kernel to the next, in every
+            layer.
 
     Returns:
         The number of places from the first to the last, including both.
@@ -34,7 +39,8 @@ def previous_token_weights(places: Tensor, sharpness: float) -> Tensor:
     """Set a head by hand in which each token looks at the one before.
 
     Args:
-        places: (T, K), floating point, one-hot: row t is the place of token t.
+        places: (T, K), floating point, one-hot: row t is the place of token
+            t.
         sharpness: the product of a token's query with the key before it.
 
     Returns:
@@ -49,14 +55,16 @@ def previous_token_weights(places: Tensor, sharpness: float) -> Tensor:
 
 
 def logit_lens(model, x: Tensor) -> Tensor:
-    """Read off what a model would say before its first layer and after each one.
+    """Read off what a model would say before and after each layer.
 
     Args:
         model: has layers, norm and output_proj; it is left as it was.
-        x: (B, T, D), floating point, the residual stream before the first layer.
+        x: (B, T, D), floating point, the residual stream before the first
+            layer.
 
     Returns:
-        (N+1, B, T, V): logits before the first of the N layers, and after each.
+        (N+1, B, T, V): logits before the first of the N layers, and after
+        each.
     """
     logits = [model.output_proj(model.norm(x))]
     for layer in model.layers:
@@ -65,14 +73,20 @@ def logit_lens(model, x: Tensor) -> Tensor:
     return torch.stack(logits)
 
 
-def damage_by_key(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-    """Measure how much the output changes when one key alone is hidden from all queries.
+def damage_by_key(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor,
+) -> Tensor:
+    """Measure how much the output changes when one key is hidden.
 
     Args:
         query: (T, K), floating point.
         key: (S, K).
         value: (S, V).
-        mask: (T, S), bool, True means "may attend"; each row has two or more.
+        mask: (T, S), bool, True means "may attend"; each row has two or
+            more.
 
     Returns:
         (S,), floating point: for each key the mean, over all numbers of the
@@ -89,7 +103,12 @@ def damage_by_key(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Te
     return torch.stack(damage)
 
 
-def needed_offset(query: Tensor, key: Tensor, value: Tensor, max_offset: int) -> int:
+def needed_offset(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    max_offset: int,
+) -> int:
     """Find how far back the key is that the output needs most.
 
     Args:
@@ -114,13 +133,14 @@ def needed_offset(query: Tensor, key: Tensor, value: Tensor, max_offset: int) ->
 
 
 def induction(letters: Tensor) -> Tensor:
-    """Guess in two layers what follows each letter, like the code above but without the bug.
+    """Guess what follows each letter, in two layers, without the bug.
 
     Args:
         letters: (T, V), floating point: one-hot, and zeros for the start.
 
     Returns:
-        (T, V), in the dtype of letters: what followed this letter last time.
+        (T, V), in the dtype of letters: what followed this letter last
+        time.
     """
     places = torch.eye(len(letters)).to(letters)
     look_back = 20 * torch.diag(torch.ones(len(letters) - 1), -1).to(letters)

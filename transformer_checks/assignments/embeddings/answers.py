@@ -122,11 +122,12 @@ def ids_from_gradient(gradient: Tensor, direction: Tensor) -> list[int]:
 
     Args:
         gradient: (V, D), floating point, the gradient of the weight.
-        direction: (D,), not all zeros; the loss is the sum of its products with
-            the looked-up rows.
+        direction: (D,), not all zeros; the loss is the sum of its products
+            with the looked-up rows.
 
     Returns:
-        the ids that were looked up, in rising order, each as often as it was read.
+        the ids that were looked up, in rising order, each as often as it
+        was read.
     """
     feature = int(direction.abs().argmax())
     counts = (gradient[:, feature] / direction[feature]).round().long()  # (V,)
@@ -161,13 +162,13 @@ def dead_rows(
     """List the rows of an embedding that a loss gives no gradient.
 
     Args:
-        embedding: V rows of D numbers, which are not changed. Gradients from
-            earlier may be in its `grad`; they do not count.
+        embedding: V rows of D numbers, which are not changed. Gradients
+            from earlier may be in its `grad`; they do not count.
         loss: takes the embedding and returns a scalar tensor.
 
     Returns:
-        in rising order, each id whose row has a gradient of exactly 0 in all
-        D numbers.
+        in rising order, each id whose row has a gradient of exactly 0 in
+        all D numbers.
     """
     embedding.zero_grad()  # what is left from before would be added
     loss(embedding).backward()

@@ -16,7 +16,11 @@ from transformer_ref import layers as reference
 from transformer_ref.masks import causal_mask
 
 
-def lm_batch(ids: Tensor, block_size: int, starts: list[int] | Tensor) -> tuple[Tensor, Tensor]:
+def lm_batch(
+    ids: Tensor,
+    block_size: int,
+    starts: list[int] | Tensor,
+) -> tuple[Tensor, Tensor]:
     """Cut pieces out of one long text.
 
     Args:
@@ -146,7 +150,7 @@ def largest_batch(
     max_len: int,
     memory: int,
 ) -> int:
-    """Count the texts whose keys and values fit into memory beside the weights.
+    """Count the texts whose keys and values fit beside the weights.
 
     Args:
         vocab_size: V.

@@ -28,7 +28,10 @@ def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
     return (ids != pad_id)[:, None, None, :]
 
 
-def causal_mask(length: int, device: torch.device | str | None = None) -> Tensor:
+def causal_mask(
+    length: int,
+    device: torch.device | str | None = None,
+) -> Tensor:
     """Let each position see itself and what came before it.
 
     Args:
@@ -65,15 +68,22 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
         mask: bool, broadcasts to `scores`; True means "may attend".
 
     Returns:
-        (..., T, S) weights, in the dtype of `scores`. A row sums to 1, or is
-        all zeros where nothing may be seen. There is no NaN, in the gradient either.
+        (..., T, S) weights, in the dtype of `scores`. A row sums to 1, or
+        is all zeros where nothing may be seen. There is no NaN, in the
+        gradient either.
     """
     lowest = torch.finfo(scores.dtype).min
     weights = scores.masked_fill(~mask, lowest).softmax(dim=-1)
     return weights.masked_fill(~mask, 0.0)
 
 
-def causal_attention(query: Tensor, key: Tensor, value: Tensor, ids: Tensor, pad_id: int) -> Tensor:
+def causal_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    ids: Tensor,
+    pad_id: int,
+) -> Tensor:
     """Attend as a decoder does, as above and without the bugs.
 
     Args:
@@ -102,9 +112,9 @@ def packed_inputs(documents: Tensor) -> tuple[Tensor, Tensor]:
             padding.
 
     Returns:
-        the mask (B, 1, T, T) bool: query t sees the keys of its own document
-        up to t, and padding sees nothing; and the positions (B, T) int64,
-        from 0 in each document, 0 for padding.
+        the mask (B, 1, T, T) bool: query t sees the keys of its own
+        document up to t, and padding sees nothing; and the positions (B, T)
+        int64, from 0 in each document, 0 for padding.
     """
     same = documents[:, :, None] == documents[:, None, :]  # (B, T, T)
     real = (documents != 0)[:, None, :]
@@ -114,7 +124,10 @@ def packed_inputs(documents: Tensor) -> tuple[Tensor, Tensor]:
     return mask, positions
 
 
-def shortest_failure(make_mask: Callable[[Tensor, int], Tensor], longest: int) -> list[int]:
+def shortest_failure(
+    make_mask: Callable[[Tensor, int], Tensor],
+    longest: int,
+) -> list[int]:
     """Find the shortest row of tokens and padding on which a mask is wrong.
 
     Args:
@@ -123,8 +136,8 @@ def shortest_failure(make_mask: Callable[[Tensor, int], Tensor], longest: int) -
         longest: the largest length to try, at least 1.
 
     Returns:
-        the first row that fails, short ones first, 0 for padding and 1 for a
-        token; [] if none fails.
+        the first row that fails, short ones first, 0 for padding and 1 for
+        a token; [] if none fails.
     """
     for length in range(1, longest + 1):
         for row in itertools.product((0, 1), repeat=length):

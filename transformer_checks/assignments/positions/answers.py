@@ -90,7 +90,8 @@ class PositionalEncoding(nn.Module):
             x: (B, T, D), floating point.
 
         Returns:
-            (B, T, D) in the dtype of `x`: dropout(x + PE), without a factor.
+            (B, T, D) in the dtype of `x`: dropout(x + PE), without a
+            factor.
 
         Raises:
             ValueError: if T is above `max_len`.
@@ -102,11 +103,11 @@ class PositionalEncoding(nn.Module):
 
 
 def read_positions(encodings: Tensor) -> Tensor:
-    """Read positions off their encodings, which are rounded to three decimals.
+    """Read positions off their encodings, rounded to three decimals.
 
     Args:
-        encodings: (..., D), float32 or float64, D even: the sinusoidal encoding
-            of one position along the last axis.
+        encodings: (..., D), float32 or float64, D even: the sinusoidal
+            encoding of one position along the last axis.
 
     Returns:
         (...) float32 or float64: the positions, whole or not, to 0.005.
@@ -152,13 +153,18 @@ def encode_positions_in_float64(positions: Tensor, d_model: int) -> Tensor:
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2).float()
 
 
-def order_effect(model: Callable[[Tensor], Tensor], x: Tensor, order: Tensor) -> float:
+def order_effect(
+    model: Callable[[Tensor], Tensor],
+    x: Tensor,
+    order: Tensor,
+) -> float:
     """Measure how much a token's output depends on the order of the tokens.
 
     Args:
         model: takes (B, T, D) and returns (B, T, D); it is left as it was.
         x: (B, T, D), floating point.
-        order: (T,) int64, a permutation: token order[t] is moved to position t.
+        order: (T,) int64, a permutation: token order[t] is moved to
+            position t.
 
     Returns:
         the mean, over all numbers of the output, of the squared difference
@@ -174,12 +180,13 @@ def consistent_distances(table: Tensor) -> list[int]:
     """List the distances at which every two positions have the same score.
 
     Args:
-        table: (L, D), floating point: row p is the vector of position p; L is
-            3 or more.
+        table: (L, D), floating point: row p is the vector of position p; L
+            is 3 or more.
 
     Returns:
         in rising order, each k of 0 .. L - 2 for which the dot products of
-        rows p and p + k are the same for all p: they differ by less than 0.001.
+        rows p and p + k are the same for all p: they differ by less than
+        0.001.
     """
     scores = table @ table.T
     found = []

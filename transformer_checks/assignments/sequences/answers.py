@@ -15,9 +15,13 @@ from torch import Tensor
 
 
 def recurrent_step(
-    x: Tensor, hidden: Tensor, weight_x: Tensor, weight_h: Tensor, bias: Tensor
+    x: Tensor,
+    hidden: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
 ) -> Tensor:
-    """Compute one step of a recurrent network, with matrices as PyTorch stores them.
+    """Compute one step of a recurrent network, with PyTorch's matrices.
 
     Args:
         x: (B, D), floating point, one token of each sequence.
@@ -32,7 +36,13 @@ def recurrent_step(
     return torch.tanh(x @ weight_x.T + hidden @ weight_h.T + bias)
 
 
-def unroll(x: Tensor, hidden: Tensor, weight_x: Tensor, weight_h: Tensor, bias: Tensor) -> Tensor:
+def unroll(
+    x: Tensor,
+    hidden: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+) -> Tensor:
     """Read a batch of sequences, each starting from its own state.
 
     Args:
@@ -63,12 +73,14 @@ def additive_attention(
     """Look back at the states of an encoder, with the additive score.
 
     Args:
-        query: (B, N), floating point, the state of the decoder in each sequence.
+        query: (B, N), floating point, the state of the decoder in each
+            sequence.
         states: (B, S, N), the states of the encoder.
         weight_query: (A, N), one row for each feature that is compared.
         weight_states: (A, N), one row for each feature that is compared.
         vector: (A,).
-        mask: (B, S), bool, True means "may attend"; each row has one or more.
+        mask: (B, S), bool, True means "may attend"; each row has one or
+            more.
 
     Returns:
         The context (B, N), and the attention weights (B, S).
@@ -82,7 +94,11 @@ def additive_attention(
 
 
 def layer_cost(
-    layer: str, batch_size: int, length: int, size: int, kernel_size: int = 3
+    layer: str,
+    batch_size: int,
+    length: int,
+    size: int,
+    kernel_size: int = 3,
 ) -> tuple[int, int, int]:
     """Count what a layer costs.
 
@@ -91,11 +107,12 @@ def layer_cost(
         batch_size: B, the number of sequences.
         length: T, the number of tokens in each sequence, at least 2.
         size: D, the size of a token, of a state and of an output.
-        kernel_size: tokens that an output of the convolution sees, at least 2.
+        kernel_size: tokens that an output of the convolution sees, at least
+            2.
 
     Returns:
-        The multiplications, the sequential operations, and the steps from the
-        first token to the last output.
+        The multiplications, the sequential operations, and the steps from
+        the first token to the last output.
     """
     if layer == "recurrent":
         return batch_size * 2 * length * size**2, length, length
@@ -106,7 +123,7 @@ def layer_cost(
 
 
 def memory_span(model, x: Tensor, other: Tensor, share: float) -> int:
-    """Measure how many tokens later the first token still makes a difference.
+    """Measure how many tokens later the first token still matters.
 
     Args:
         model: from (B, T, D) to (B, T, N), an output for each token.
@@ -125,7 +142,7 @@ def memory_span(model, x: Tensor, other: Tensor, share: float) -> int:
 
 
 def read_both_ways(forwards, backwards, x: Tensor) -> Tensor:
-    """Tell each token what comes before and after it, like the code above but without the bug.
+    """Tell each token what surrounds it: as above, without the bug.
 
     Args:
         forwards: an nn.RNN with batch_first=True, from D to N numbers.
@@ -133,8 +150,9 @@ def read_both_ways(forwards, backwards, x: Tensor) -> Tensor:
         x: (B, T, D), floating point, the tokens.
 
     Returns:
-        (B, T, 2N): the state of the first reader after each token, and then the
-        state of the second, which has read from the end back to this token.
+        (B, T, 2N): the state of the first reader after each token, and then
+        the state of the second, which has read from the end back to this
+        token.
     """
     left_to_right, _ = forwards(x)
     right_to_left, _ = backwards(x.flip(dims=[1]))

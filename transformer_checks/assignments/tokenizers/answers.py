@@ -128,8 +128,8 @@ def bpe_encode(word: str, merges: list[tuple[str, str]]) -> list[str]:
         merges: pairs of symbols, in the order in which they were learned.
 
     Returns:
-        A list of strings, which together spell the word. Characters that are
-        in no merge stay as they are.
+        A list of strings, which together spell the word. Characters that
+        are in no merge stay as they are.
     """
     symbols = tuple(word)
     for pair in merges:
@@ -149,8 +149,8 @@ def merge_words(
         pair: two symbols.
 
     Returns:
-        A new dictionary of the same form: the pair joined wherever it occurs
-        as two whole symbols, from left to right and without overlap.
+        A new dictionary of the same form: the pair joined wherever it
+        occurs as two whole symbols, from left to right and without overlap.
     """
     merged = {}
     for word, count in words.items():
@@ -173,8 +173,8 @@ def shortest_leak(
 
     Returns:
         The shortest of the pieces (runs of neighboring characters) that
-        encode and decode together change; of equally short ones the first in
-        the text; "" if every piece comes back unchanged.
+        encode and decode together change; of equally short ones the first
+        in the text; "" if every piece comes back unchanged.
     """
     for size in range(1, len(text) + 1):
         for start in range(len(text) - size + 1):

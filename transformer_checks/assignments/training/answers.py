@@ -26,7 +26,10 @@ def split_target(ids: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def sequence_loss(
-    logits: Tensor, labels: Tensor, pad_id: int, label_smoothing: float = 0.0
+    logits: Tensor,
+    labels: Tensor,
+    pad_id: int,
+    label_smoothing: float = 0.0,
 ) -> Tensor:
     """Average the cross-entropy over all labels that are not padding.
 
