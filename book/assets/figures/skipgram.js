@@ -178,10 +178,11 @@
     const { center, real, drawn } = asked;
     const others = drawn.length ? `Drawn: ${drawn.join(" and ")}.` : "No drawn words.";
     const { same, other } = curve[step];
+    const pairs = groups.map((group) => group.join(" and ")).join(", "); // named when they can no longer give it away
     return [
       state.parts ? describeUpdate(state, step) : "No update yet.",
       end ? "This was the last update." : `Next is ${center} with its real neighbor ${real}. ${others} Where will ${center} move?`,
-      `Same company (${groups.map((group) => group.join(" and ")).join(", ")}): cosine ${number(same, 2)}. Other company: ${number(other, 2)}.`,
+      `Same company${end ? ` (${pairs})` : ""}: cosine ${number(same, 2)}. Other company: ${number(other, 2)}.`,
     ];
   }
 
