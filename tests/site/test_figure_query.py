@@ -203,7 +203,18 @@ def test_another_query_comes_and_the_first_comes_back(root: Locator) -> None:
         seen.append(shown_query(root))
     assert sorted(seen) == list(range(12))
     assert seen[-1] == begin
-    expect(root.get_by_label(FEATURES, exact=True)).to_have_attribute("aria-valuetext", "64")
+    expect(root.get_by_label(FEATURES, exact=True)).to_have_attribute("aria-valuetext", "1")
+
+
+def test_a_curve_is_drawn_only_as_far_as_the_reader_has_moved(root: Locator) -> None:
+    curves = root.locator(".moving-mean")
+    expect(curves).to_have_count(1)
+    for place, points in ((0, 1), (4, 5), (2, 5)):
+        set_to(root, FEATURES, place)
+        assert len((curves.first.get_attribute("points") or "").split()) == points
+    root.get_by_role("switch", name=DIVIDE).press("Space")
+    expect(curves).to_have_count(2)
+    assert len((curves.last.get_attribute("points") or "").split()) == 3
 
 
 # ---- how it looks --------------------------------------------------------------------------------

@@ -215,8 +215,8 @@
 
   // ---- the second figure: random vectors, with and without the root --------------------------------
 
-  // The mean over many queries, for each number of features; the line is where the slider stands.
-  function drawMeans(svg, { sizes, means, place, divided }) {
+  // The mean over many queries, for the numbers of features that the reader has already passed.
+  function drawMeans(svg, { sizes, means, place, divided, passed }) {
     const [height, left, right, top, bottom] = [250, 30, 20, 30, 40];
     const width = clear(svg, height);
     const toX = (index) => left + ((width - left - right) * index) / (sizes.length - 1);
@@ -231,18 +231,18 @@
     });
     draw(svg, "text", { x: width - right, y: height - 5, "text-anchor": "end" }, "features");
     for (const [name, label] of [["without", "not divided"], ["scaled", "divided"]]) {
-      const points = means[name].map((share, index) => `${toX(index)},${toY(share)}`).join(" ");
+      const last = passed[name];
+      if (last < 0) continue;
+      const points = means[name].slice(0, last + 1).map((share, index) => `${toX(index)},${toY(share)}`).join(" ");
       const now = (name === "scaled") === divided;
       draw(svg, "polyline", { points, class: `moving-mean ${now ? "moving-on" : ""}` });
-      const above = name === "without"; // on the side of its curve where nothing is
-      const [at, down] = above ? [4, -4] : [sizes.length - 1, 18];
-      const beside = { x: toX(at) - (above ? 10 : 0), y: toY(means[name][at]) + down, "text-anchor": "end" };
+      const [at, down] = name === "without" ? [Math.min(last, 4), -12] : [last, 22];
+      const beside = { x: Math.max(toX(at), left + 76), y: toY(means[name][at]) + down, "text-anchor": "end" };
       draw(svg, "text", { ...beside, class: now ? "moving-on" : "" }, label);
     }
     const now = means[divided ? "scaled" : "without"][place];
     draw(svg, "circle", { cx: toX(place), cy: toY(now), r: 6, class: "moving-output" });
-    const ends = ["without", "scaled"].map((name) => number(means[name].at(-1), 2));
-    const label = `Largest weight, on average: at ${sizes.at(-1)} features ${ends[0]} not divided, ${ends[1]} divided.`;
+    const label = `Largest weight, on average: at ${sizes[place]} features ${number(now, 2)}.`;
     svg.setAttribute("aria-label", label);
   }
 
@@ -252,7 +252,7 @@
     const done = divided ? `divided by \u221a${size} = ${number(Math.sqrt(size), 2)}` : "not divided";
     const kind = divided ? "scaled" : "without";
     return [
-      `Query ${which + 1} of ${count}, ${size} features, ${done}: a typical score is ${number(spread, 1)}.`,
+      `Query ${which + 1} of ${count}, ${size} ${size === 1 ? "feature" : "features"}, ${done}: a typical score is ${number(spread, 1)}.`,
       `Key ${best + 1} gets ${number(weights[best], 2)} of the weight; an equal share is 0.10.`,
       `Over 1,000 queries the largest weight is ${number(means[kind][place], 2)} on average.`,
     ];
@@ -263,7 +263,7 @@
     const count = products[0].length;
     const most = Math.max(...products.flat(2).map(Math.abs));
     const controls = make(box, "div", { className: "moving-controls" });
-    const places = { max: sizes.length - 1, value: 6 };
+    const places = { max: sizes.length - 1, value: 0 };
     const features = makeSlider(controls, "query-size", "Features of a query", places, update);
     const root = makeSwitch(controls, "Divide by the root of the features", update);
     const [another] = makeButtons(box, ["Another query"]);
@@ -275,17 +275,20 @@
     const distances = Array.from({ length: count }, (_, query) => sizes.reduce((sum, __, place) => (
       sum + Math.abs(Math.max(...softmax(products[place][query])) - means.without[place])), 0));
     let which = distances.indexOf(Math.min(...distances));
+    const passed = { without: -1, scaled: -1 }; // how far the reader has moved the slider
 
     function update() {
       const place = Number(features.input.value);
       const [size, divided] = [sizes[place], root.checked];
+      const kind = divided ? "scaled" : "without";
+      passed[kind] = Math.max(passed[kind], place);
       const scores = products[place][which].map((product) => (divided ? product / Math.sqrt(size) : product));
       const weights = softmax(scores);
       const names = scores.map((_, index) => `key ${index + 1}`);
       features.show(String(size));
       const titles = [divided ? `q \u00b7 k / \u221a${size}` : "products q \u00b7 k", "weights"];
       drawBars(bars, { names, values: scores, weights, most, titles });
-      drawMeans(curve, { sizes, means, place, divided });
+      drawMeans(curve, { sizes, means, place, divided, passed });
       say(describeRoot({ size, divided, scores, weights, means, place, which, count }));
     }
 
