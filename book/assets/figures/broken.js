@@ -71,7 +71,7 @@
     return [
       verdict(run, letter, guessed, data.choices[guessed]),
       `Run ${letter} (blue): ${evidence(run)}.`,
-      `Healthy run (grey): ${evidence(data.healthy)}.`,
+      `Healthy run (gray): ${evidence(data.healthy)}.`,
     ];
   }
 
