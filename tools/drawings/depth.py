@@ -62,7 +62,7 @@ def question() -> Drawing:
         start, (start[0], 166), (end[0], 166), (end[0], end[1] + 8), "value", width=2
     )
     drawing.line([(end[0], end[1] + 9), end], "value", arrow=True, width=2)
-    drawing.text((x, y + 15), "3. say what stands there", "value", size=13)
+    drawing.text((x, y + 15), "3. say what is there", "value", size=13)
     drawing.text((first.at(0.5, 0)[0] - 66, 140), "2. one to the right", "key", size=13,
                  anchor="start")  # fmt: skip
     drawing.line([(90.0, 131.0), (90.0, 94.0)], "key", width=1)
