@@ -11,6 +11,7 @@ import functools
 import http.server
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -262,6 +263,34 @@ def tab(tabs: dict[str, Page]) -> Iterator[Page]:
     tabs["desktop-light"].goto("about:blank")
 
 
+@pytest.fixture
+def figure(tab: Page, address: str, request: pytest.FixtureRequest) -> Locator:
+    """Open the page PAGE of a test's module and return its figure, FIGURE there."""
+    open_page(tab, f"{address}/{request.module.PAGE}")
+    return figure_of(tab, request)
+
+
+def figure_of(page: Page, request: pytest.FixtureRequest) -> Locator:
+    """Return FIGURE of a test's module."""
+    return page.locator(f'figure[data-figure="{request.module.FIGURE}"]')
+
+
+@pytest.fixture
+def figure_at(
+    browser: Browser, address: str, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Locator]]:
+    """Return a function that opens PAGE at a width, with options of a page, and returns FIGURE."""
+    with ExitStack() as pages:
+
+        def open_at(width: int, **options: Any) -> Locator:
+            page = browser.new_page(viewport={"width": width, "height": 900}, **options)
+            pages.callback(page.close)
+            open_page(page, f"{address}/{request.module.PAGE}")
+            return figure_of(page, request)
+
+        yield open_at
+
+
 @pytest.fixture(scope="session")
 def visit(address: str, tabs: dict[str, Page], request: pytest.FixtureRequest) -> Any:
     """Return a function of page and mode that visits each once and remembers what it saw."""
@@ -327,6 +356,14 @@ def timed_tab(browser: Browser) -> Iterator[Page]:
     page.clock.install()
     yield page
     page.close()
+
+
+@pytest.fixture
+def timed_figure(timed_tab: Page, address: str, request: pytest.FixtureRequest) -> Locator:
+    """Open PAGE, stop its clock, and return FIGURE."""
+    open_page(timed_tab, f"{address}/{request.module.PAGE}")
+    stop_clock(timed_tab)
+    return figure_of(timed_tab, request)
 
 
 def stop_clock(page: Page) -> None:

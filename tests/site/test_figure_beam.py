@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
-from tests.site.conftest import open_page
+from tests.site.conftest import labels_of
 from transformer_ref.experiments.decoding import EOS, FOLLOWS, beam_by_hand
 
 pytestmark = pytest.mark.browser
 
 PAGE = "book/decoding.html"
+FIGURE = "beam"
 MOMENT, BEAM, RANKING = "Half steps", "Beam size W", "Rank the answers by"
-
-
-@pytest.fixture
-def figure(tab: Page, address: str) -> Locator:
-    """Open the chapter on decoding and return its figure."""
-    open_page(tab, f"{address}/{PAGE}")
-    return tab.locator('figure[data-figure="beam"]')
 
 
 def set_to(figure: Locator, beam_size: int, moment: int) -> None:
@@ -104,21 +99,9 @@ def test_it_opens_with_nothing_but_the_begin_token(figure: Locator) -> None:
     expect(figure.locator(".beam-node")).to_have_count(1)
 
 
-def test_a_phone_has_room_for_it(browser: Browser, address: str) -> None:
-    page = browser.new_page(viewport={"width": 390, "height": 844})
-    open_page(page, f"{address}/{PAGE}")
-    figure = page.locator('figure[data-figure="beam"]')
+def test_a_phone_has_room_for_it(figure_at: Callable[..., Locator]) -> None:
+    figure = figure_at(390)
     for beam_size in (2, 3):
         set_to(figure, beam_size, 99)
-        wrong = figure.locator("svg").evaluate_all(
-            """(all) => all.flatMap((svg) => {
-              const frame = svg.getBoundingClientRect();
-              return [...svg.querySelectorAll("text")].map((text) => {
-                const box = text.getBoundingClientRect();
-                const room = Math.min(box.left - frame.left, frame.right - box.right);
-                return [text.textContent, room, box.height];
-              });
-            }).filter(([, room, height]) => room < -1 || height < 11)"""
-        )
-        assert wrong == []
-    page.close()
+        labels = labels_of(figure.locator("svg text"))
+        assert [each for each in labels if each.height < 11 or not each.inside] == []

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
-from tests.site.conftest import open_page
+from tests.site.conftest import labels_of
 from transformer_ref.experiments.results import load_results
 
 PAGE = "book/training.html"
+FIGURE = "broken"
 LETTERS = {"A": "mask", "B": "padding", "C": "rate", "D": "shift", "E": "start"}
 NAMES = {
     "rate": "large rate",
@@ -24,13 +26,6 @@ NAMES = {
 NOTHING, PHONEME_BEFORE = 3.74, 2.68  # in nats, as the page measures them
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def figure(tab: Page, address: str) -> Locator:
-    """Open the chapter on training and return its figure."""
-    open_page(tab, f"{address}/{PAGE}")
-    return tab.locator('figure[data-figure="broken"]')
 
 
 @pytest.fixture(scope="module")
@@ -136,24 +131,14 @@ def test_what_a_wrong_guess_is_told_is_so(runs: dict[str | None, dict[str, Any]]
     assert runs["start"]["first"] > 10 * NOTHING
 
 
-def test_a_phone_has_room_for_it(figure: Locator) -> None:
-    page = figure.page
-    wide = page.viewport_size
-    page.set_viewport_size({"width": 390, "height": 844})
+def test_a_phone_has_room_for_it(figure_at: Callable[..., Locator]) -> None:
+    figure = figure_at(390)
     guess(figure, "start")
     texts = figure.locator("svg text")
     expect(texts.filter(has_text=re.compile("^600$"))).to_be_visible()
-    boxes = texts.evaluate_all(
-        """texts => texts.map((text) => {
-          const frame = text.closest("svg").getBoundingClientRect();
-          const box = text.getBoundingClientRect();
-          return [box.left - frame.left, frame.right - box.right, box.height];
-        })"""
-    )
+    labels = labels_of(texts)
     buttons = figure.locator("button").evaluate_all(
         "buttons => buttons.map((button) => button.getBoundingClientRect().height)"
     )
-    page.set_viewport_size(wide or {"width": 1280, "height": 900})
-    assert min(min(left, right) for left, right, _ in boxes) >= -1
-    assert min(height for _, _, height in boxes) >= 12
+    assert [each for each in labels if each.height < 12 or not each.inside] == []
     assert min(buttons) >= 32

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, expect
 from torch import nn
 
-from tests.site.conftest import open_page, stop_clock
+from tests.site.conftest import labels_of
 from transformer_ref.applications.g2p import Speller, load_g2p
 from transformer_ref.decoding import greedy_decode
 
 PAGE = "book/closer/decoding.html"
+FIGURE = "cache"
 WAYS = ("without", "with")
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def figure(tab: Page, address: str) -> Locator:
-    """Open the closer look at decoding and return its figure of the cache."""
-    open_page(tab, f"{address}/{PAGE}")
-    return tab.locator('figure[data-figure="cache"]')
 
 
 @pytest.fixture(scope="module")
@@ -138,37 +132,25 @@ def test_buttons_and_keys_step_and_stay_within_the_word(figure: Locator) -> None
     expect(step).to_have_value("8")
 
 
-def test_play_begins_again_at_the_end(timed_tab: Page, address: str) -> None:
-    open_page(timed_tab, f"{address}/{PAGE}")
-    stop_clock(timed_tab)
-    figure = timed_tab.locator('figure[data-figure="cache"]')
+def test_play_begins_again_at_the_end(timed_figure: Locator) -> None:
+    figure, clock = timed_figure, timed_figure.page.clock
     step = figure.get_by_label("Step", exact=True)
     step.press("End")
     figure.get_by_role("button", name="Play").click()
     expect(step).to_have_value("1")
-    timed_tab.clock.run_for(1700)
+    clock.run_for(1700)
     expect(step).to_have_value("2")
     figure.get_by_role("button", name="Pause").click()
     expect(figure.get_by_role("button", name="Play")).to_be_visible()
 
 
-def test_a_phone_has_room_for_it_and_nothing_jumps(browser: Browser, address: str) -> None:
-    page = browser.new_page(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
-    open_page(page, f"{address}/{PAGE}")
-    figure = page.locator('figure[data-figure="cache"]')
+def test_a_phone_has_room_for_it_and_nothing_jumps(figure_at: Callable[..., Locator]) -> None:
+    figure = figure_at(390, reduced_motion="reduce")
     expect(figure.get_by_role("button", name="Play")).to_be_hidden()
     places = []
     for step in (1, 8):
         step_to(figure, step)
         places.append(figure.locator(".moving-words").evaluate("(words) => words.offsetTop"))
     assert places[0] == places[1]
-    boxes = figure.locator("svg text").evaluate_all(
-        """texts => texts.map((text) => {
-          const frame = text.closest("svg").getBoundingClientRect();
-          const box = text.getBoundingClientRect();
-          return [box.left - frame.left, frame.right - box.right, box.height];
-        })"""
-    )
-    page.close()
-    assert min(min(left, right) for left, right, _ in boxes) >= -2
-    assert min(height for _, _, height in boxes) >= 12
+    labels = labels_of(figure.locator("svg text"))
+    assert [each for each in labels if each.height < 12 or not each.inside] == []

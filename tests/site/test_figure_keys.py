@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
-
-from tests.site.conftest import open_page
+from playwright.sync_api import Locator, expect
 
 pytestmark = pytest.mark.browser
 
 PAGE = "book/depth.html"
+FIGURE = "keys"
 LAYERS = (0, 1)
-
-
-@pytest.fixture
-def figure(tab: Page, address: str) -> Locator:
-    """Open the chapter on depth and return its figure."""
-    open_page(tab, f"{address}/{PAGE}")
-    return tab.locator('figure[data-figure="keys"]')
 
 
 def data_of(figure: Locator) -> dict[str, Any]:
@@ -147,11 +140,9 @@ def test_the_arrows_lead_from_weight_to_weight(figure: Locator) -> None:
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_a_finger_has_room_and_the_page_stays_in_place(
-    browser: Browser, address: str, width: int
+    figure_at: Callable[..., Locator], width: int
 ) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, has_touch=True)
-    open_page(page, f"{address}/{PAGE}")
-    figure = page.locator('figure[data-figure="keys"]')
+    figure = figure_at(width, has_touch=True)
     height = figure.evaluate("one => one.offsetHeight")
     for layer, key in ((0, 0), (1, 1), (0, 12)):
         weight_of(figure, layer, key).tap()
@@ -163,15 +154,5 @@ def test_a_finger_has_room_and_the_page_stays_in_place(
           return [box.width, box.height, frame.right - box.right];
         })"""
     )
-    page.close()
     assert min(min(wide, high) for wide, high, _ in boxes) >= 32
     assert min(room for _, _, room in boxes) >= 0
-
-
-def test_without_javascript_there_is_a_picture(browser: Browser, address: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/{PAGE}")
-    still = page.locator('figure[data-figure="keys"] .moving-fallback svg')
-    expect(still).to_be_visible()
-    context.close()

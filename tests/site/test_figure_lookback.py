@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, expect
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tests.site.conftest import open_page, stop_clock
 from transformer_ref.experiments import sequences
 
 PAGE = "book/sequences.html"
+FIGURE = "lookback"
 WORD = "not"
 PARTS = ("state", "scores", "weights", "context", "letter")
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def figure(tab: Page, address: str) -> Locator:
-    """Open the chapter on sequences and return its figure."""
-    open_page(tab, f"{address}/{PAGE}")
-    return tab.locator('figure[data-figure="lookback"]')
 
 
 @pytest.fixture(scope="module")
@@ -184,25 +178,21 @@ def test_buttons_and_keys_step_and_stay_within_the_word(figure: Locator) -> None
     expect(forward).to_have_attribute("aria-disabled", "true")
 
 
-def test_play_begins_again_at_the_end(timed_tab: Page, address: str) -> None:
-    open_page(timed_tab, f"{address}/{PAGE}")
-    stop_clock(timed_tab)
-    figure = timed_tab.locator('figure[data-figure="lookback"]')
+def test_play_begins_again_at_the_end(timed_figure: Locator) -> None:
+    figure, clock = timed_figure, timed_figure.page.clock
     slider = figure.get_by_label("Letter and step", exact=True)
     slider.press("End")
     figure.get_by_role("button", name="Play").click()
     expect(slider).to_have_value("0")
-    timed_tab.clock.run_for(3100)
+    clock.run_for(3100)
     expect(slider).to_have_value("1")
     figure.get_by_role("button", name="Pause").click()
     expect(figure.get_by_role("button", name="Play")).to_be_visible()
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_it_has_room_and_nothing_jumps(browser: Browser, address: str, width: int) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
-    open_page(page, f"{address}/{PAGE}")
-    figure = page.locator('figure[data-figure="lookback"]')
+def test_it_has_room_and_nothing_jumps(figure_at: Callable[..., Locator], width: int) -> None:
+    figure = figure_at(width, reduced_motion="reduce")
     expect(figure.get_by_role("button", name="Play")).to_be_hidden()
     heights = set()
     for place in range(len(WORD)):
@@ -222,16 +212,4 @@ def test_it_has_room_and_nothing_jumps(browser: Browser, address: str, width: in
                 assert right >= -1
                 assert height >= 12
                 assert inside
-    page.close()
     assert len(heights) == 1
-
-
-def test_without_javascript_the_first_letter_is_drawn(browser: Browser, address: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/{PAGE}")
-    figure = page.locator('figure[data-figure="lookback"]')
-    drawing = figure.locator("svg.drawing")
-    expect(drawing).to_be_visible()
-    assert "it writes n" in " ".join(drawing.locator("text").all_text_contents())
-    context.close()

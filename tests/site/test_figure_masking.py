@@ -312,14 +312,3 @@ def test_the_figures_fit_and_can_be_read(browser: Browser, address: str) -> None
     page.close()
     assert min(sizes) >= 12
     assert min(targets) >= 32
-
-
-def test_without_javascript_there_are_words(browser: Browser, address: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/{PAGE}")
-    figures = page.locator('figure[data-figure="masking"]')
-    expect(figures).to_have_count(2)
-    for figure in figures.all():
-        expect(figure.locator(".moving-fallback")).to_be_visible()
-    context.close()

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
-from tests.site.conftest import open_page, stop_clock
 from transformer_ref.experiments.tokenizers import WORD_COUNTS
 from transformer_ref.tokenizers import learn_merges
 
 pytestmark = pytest.mark.browser
 
 PAGE = "book/tokenizers.html"
+FIGURE = "merges"
 EXAMPLES = ("five words", "a woodchuck", "endings", "bananas")
 # Ties, places that overlap, other scripts, characters beyond 16 bits (which JavaScript would
 # compare by halves, and so before U+FB01), emoji, and what \w is and is not.
@@ -51,13 +52,6 @@ WALK = """(figure) => {
     next.click();
   }
 }"""
-
-
-@pytest.fixture
-def figure(tab: Page, address: str) -> Locator:
-    """Open the chapter and return its figure."""
-    open_page(tab, f"{address}/{PAGE}")
-    return tab.locator('figure[data-figure="merges"]')
 
 
 def text_of(figure: Locator) -> Locator:
@@ -173,22 +167,18 @@ def test_a_text_that_cannot_be_learned_from_is_refused_in_words(figure: Locator)
     expect(figure.locator(".moving-words")).to_contain_text("no pair is left")
 
 
-def test_play_goes_on_by_itself_and_a_new_text_stops_it(timed_tab: Page, address: str) -> None:
-    open_page(timed_tab, f"{address}/{PAGE}")
-    stop_clock(timed_tab)
-    figure = timed_tab.locator("figure.moving-figure")
+def test_play_goes_on_by_itself_and_a_new_text_stops_it(timed_figure: Locator) -> None:
+    figure, clock = timed_figure, timed_figure.page.clock
     figure.get_by_role("button", name="Play").click()
-    timed_tab.clock.run_for(1600)
+    clock.run_for(1600)
     expect(figure.get_by_label("Merges done")).to_have_value("1")
     text_of(figure).fill("another text")
     expect(figure.get_by_role("button", name="Play")).to_be_visible()
     expect(figure.get_by_label("Merges done")).to_have_value("0")
 
 
-def test_a_long_word_fits_a_phone(browser: Browser, address: str) -> None:
-    page = browser.new_page(viewport={"width": 320, "height": 900}, reduced_motion="reduce")
-    open_page(page, f"{address}/{PAGE}")
-    figure = page.locator('figure[data-figure="merges"]')
+def test_a_long_word_fits_a_phone(figure_at: Callable[..., Locator]) -> None:
+    figure = figure_at(320, reduced_motion="reduce")
     expect(figure.get_by_role("button", name="Play")).to_be_hidden()
     text_of(figure).fill("honorificabilitudinitatibus honorific " + "m" * 60)
     for key in ("Home", "End"):
@@ -200,13 +190,3 @@ def test_a_long_word_fits_a_phone(browser: Browser, address: str) -> None:
             ).map((one) => one.outerHTML)"""
         )
         assert outside == []
-    page.close()
-
-
-def test_without_javascript_there_are_words(browser: Browser, address: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/{PAGE}")
-    figure = page.locator('figure[data-figure="merges"]')
-    expect(figure.locator(".moving-fallback")).to_be_visible()
-    context.close()

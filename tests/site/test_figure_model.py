@@ -427,16 +427,6 @@ def test_axe_finds_nothing_while_it_is_used(figure: Locator) -> None:
 
 
 @pytest.mark.browser
-def test_without_javascript_there_are_the_map_and_words(browser: Browser, address: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/{PAGE}")
-    expect(page.locator("figure.moving-figure .moving-fallback p")).to_be_visible()
-    expect(page.locator("figure.moving-figure svg.drawing-wide")).to_be_visible()
-    context.close()
-
-
-@pytest.mark.browser
 @pytest.mark.parametrize("height", [568, 844])
 def test_the_part_that_is_lit_and_next_are_seen_together(
     browser: Browser, address: str, height: int

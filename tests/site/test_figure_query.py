@@ -20,7 +20,6 @@ pytestmark = pytest.mark.browser
 PAGE = "book/attention.html"
 TURN, LENGTH = "Turn the query", "Length of the query"
 FEATURES, DIVIDE = "Features of a query", "Divide by the root of the features"
-EACH_PART = pytest.mark.parametrize("part", ["plane", "root"])
 
 
 def figure_on(page: Page, part: str) -> Locator:
@@ -237,14 +236,3 @@ def test_letters_can_be_read_and_nothing_is_cut_off(
             small = 11 if width > 320 else 10
             assert [each for each in labels if each.height < small or not each.inside] == []
     page.close()
-
-
-@EACH_PART
-def test_without_javascript_there_are_words(browser: Browser, address: str, part: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/{PAGE}")
-    figure = figure_on(page, part)
-    expect(figure.locator(".moving-fallback")).to_be_visible()
-    expect(figure.locator("figcaption")).to_be_visible()
-    context.close()

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, expect
 from torch import Tensor
 
-from tests.site.conftest import labels_of, open_page
+from tests.site.conftest import labels_of
 from transformer_ref.experiments.where_next import KEY, PLACES, QUERY
 from transformer_ref.positions import shift_matrix
 
 pytestmark = pytest.mark.browser
 
 PAGE = "book/where_next.html"
+FIGURE = "rotary"
 SLIDERS = {"query": "Place of the query", "key": "Place of the key"}
 ON, BACK = "Shift both by 5", "Shift both back by 5"
-
-
-@pytest.fixture
-def figure(tab: Page, address: str) -> Locator:
-    """Open the chapter and return its figure."""
-    open_page(tab, f"{address}/{PAGE}")
-    return tab.locator('figure[data-figure="rotary"]')
 
 
 def move_to(figure: Locator, query: int, key: int) -> None:
@@ -142,24 +137,11 @@ def test_each_hand_is_moved_by_keyboard_and_dragged(figure: Locator, name: str) 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_letters_can_be_read_and_nothing_is_cut_off(
-    browser: Browser, address: str, width: int
+    figure_at: Callable[..., Locator], width: int
 ) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    open_page(page, f"{address}/{PAGE}")
-    figure = page.locator('figure[data-figure="rotary"]')
+    figure = figure_at(width)
     for places in [*PLACES, (60, 0), (30, 16), (12, 47)]:
         move_to(figure, *places)
         labels = labels_of(figure.locator("svg text"))
         assert len(labels) > 10
         assert [each for each in labels if each.height < 11 or not each.inside] == []
-    page.close()
-
-
-def test_without_javascript_there_is_the_drawing(browser: Browser, address: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/{PAGE}")
-    figure = page.locator('figure[data-figure="rotary"]')
-    expect(figure.locator("figcaption")).to_be_visible()
-    expect(figure.locator(".moving-fallback svg.drawing")).to_be_visible()
-    context.close()

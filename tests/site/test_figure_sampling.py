@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,22 +13,16 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 from torch import Tensor
 
-from tests.site.conftest import open_page
+from tests.site.conftest import labels_of, open_page
 from transformer_ref.decoding import filter_logits
 from transformer_ref.experiments.decoding import STEPS
 
 PAGE = "book/gpt.html"
+FIGURE = "sampling"
 TOP_KS = [1, 2, 3, 5, 8, 10, 20, 50, 100, 300, None]
 SHOWN = 10
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def figure(tab: Page, address: str) -> Locator:
-    """Open the chapter on GPT and return its figure."""
-    open_page(tab, f"{address}/{PAGE}")
-    return tab.locator('figure[data-figure="sampling"]')
 
 
 def data_of(figure: Locator) -> dict[str, Any]:
@@ -167,25 +162,13 @@ def test_each_slider_changes_the_guess_and_nothing_else(figure: Locator, label: 
     assert drawn() == before
 
 
-def test_a_phone_has_room_for_it(figure: Locator) -> None:
-    page = figure.page
-    wide = page.viewport_size
-    page.set_viewport_size({"width": 390, "height": 844})
+def test_a_phone_has_room_for_it(figure_at: Callable[..., Locator]) -> None:
+    figure = figure_at(390)
     expect(figure.locator(".sampling-before-number")).to_have_count(0)
     figure.get_by_role("button", name="Draw 1,000").click()
-    boxes = figure.locator("svg").evaluate(
-        """(svg) => {
-          const frame = svg.getBoundingClientRect();
-          return [...svg.querySelectorAll("text")].map((text) => {
-            const box = text.getBoundingClientRect();
-            return [box.left - frame.left, frame.right - box.right, box.height];
-          });
-        }"""
-    )
-    page.set_viewport_size(wide or {"width": 1280, "height": 900})
-    assert len(boxes) > 30
-    assert min(min(left, right) for left, right, _ in boxes) >= -1
-    assert min(height for _, _, height in boxes) >= 12
+    labels = labels_of(figure.locator("svg text"))
+    assert len(labels) > 30
+    assert [each for each in labels if each.height < 12 or not each.inside] == []
 
 
 # ---- the same figure in the chapter on decoding --------------------------------------------------

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, expect
 from torch import Tensor
 from torch.nn import functional as F
 
-from tests.site.conftest import labels_of, open_page, stop_clock
+from tests.site.conftest import labels_of
 from transformer_ref.experiments.embeddings import IN_THE_PLANE
 from transformer_ref.word2vec import negative_sampling_loss
 
 pytestmark = pytest.mark.browser
 
 PAGE = "book/embeddings.html"
+FIGURE = "skipgram"
 STEP, OFF = "Updates", "Negatives off (starts again)"
 DATA: dict[str, Any] = IN_THE_PLANE
 LAST: int = DATA["steps"]
-
-
-def figure_on(page: Page) -> Locator:
-    return page.locator('figure[data-figure="skipgram"]')
-
-
-@pytest.fixture
-def figure(tab: Page, address: str) -> Locator:
-    """Open the chapter on embeddings and return its figure."""
-    open_page(tab, f"{address}/{PAGE}")
-    return figure_on(tab)
 
 
 def show(figure: Locator, step: int, *, drawn: bool) -> None:
@@ -138,25 +129,21 @@ def test_the_figure_is_stepped_by_keyboard(figure: Locator) -> None:
     assert "This was the last update." in words_of(figure)
 
 
-def test_play_goes_on_until_the_reader_switches(timed_tab: Page, address: str) -> None:
-    open_page(timed_tab, f"{address}/{PAGE}")
-    stop_clock(timed_tab)
-    figure = figure_on(timed_tab)
+def test_play_goes_on_until_the_reader_switches(timed_figure: Locator) -> None:
+    figure, clock = timed_figure, timed_figure.page.clock
     figure.get_by_role("button", name="Play").click()
-    timed_tab.clock.run_for(3100)
+    clock.run_for(3100)
     expect(figure.get_by_label(STEP, exact=True)).to_have_value("3")
     figure.get_by_role("switch", name=OFF).check()
-    timed_tab.clock.run_for(3100)
+    clock.run_for(3100)
     expect(figure.get_by_label(STEP, exact=True)).to_have_value("0")
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_letters_can_be_read_and_do_not_cover_each_other(
-    browser: Browser, address: str, width: int
+    figure_at: Callable[..., Locator], width: int
 ) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    open_page(page, f"{address}/{PAGE}")
-    figure = figure_on(page)
+    figure = figure_at(width)
     for drawn in (True, False):
         for step in (0, 1, 6, LAST):
             show(figure, step, drawn=drawn)
@@ -167,13 +154,3 @@ def test_letters_can_be_read_and_do_not_cover_each_other(
                 across = min(one.right, other.right) - max(one.left, other.left)
                 down = min(one.bottom, other.bottom) - max(one.top, other.top)
                 assert across <= 1 or down <= 4, (step, drawn)
-    page.close()
-
-
-def test_without_javascript_there_is_a_picture(browser: Browser, address: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/{PAGE}")
-    expect(figure_on(page).locator(".moving-fallback svg")).to_be_visible()
-    expect(figure_on(page).locator("figcaption")).to_be_visible()
-    context.close()

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, expect
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tests.site.conftest import open_page
 from transformer_ref.applications.g2p import load_g2p
 from transformer_ref.attention import MultiHeadAttention
 from transformer_ref.experiments.blocks import make_sublayers
 
 PAGE = "book/blocks.html"
+FIGURE = "stream"
 WORD = "knighted"
 SUM = "With the sum, x + f(x)"
 LAYERS = {"fresh": 8, "trained": 3}
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def figure(tab: Page, address: str) -> Locator:
-    """Open the chapter on blocks and return its figure."""
-    open_page(tab, f"{address}/{PAGE}")
-    return tab.locator('figure[data-figure="stream"]')
 
 
 @pytest.fixture(scope="module")
@@ -170,18 +164,16 @@ def test_the_slider_is_moved_by_keyboard_and_stays_within_the_layers(figure: Loc
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_play_and_gliding_are_for_those_who_like_motion(
-    browser: Browser, address: str, motion: str
+    figure_at: Callable[..., Locator], motion: str
 ) -> None:
-    page = browser.new_page(viewport={"width": 390, "height": 844}, reduced_motion=motion)  # type: ignore[arg-type]
-    open_page(page, f"{address}/{PAGE}")
-    figure = page.locator('figure[data-figure="stream"]')
+    figure = figure_at(390, reduced_motion=motion)
     likes_motion = motion == "no-preference"
     expect(figure.get_by_role("button", name="Play")).to_be_visible(visible=likes_motion)
     figure.get_by_label("Layers passed", exact=True).press("ArrowRight")
     gliding = (
         "document.getAnimations().filter((one) => one.transitionProperty === 'transform').length"
     )
-    assert bool(page.evaluate(gliding)) is likes_motion
+    assert bool(figure.page.evaluate(gliding)) is likes_motion
     if likes_motion:
         figure.get_by_role("button", name="Play").click()
         # It stays at the last layer, so a slow machine cannot miss this state.
@@ -189,5 +181,4 @@ def test_play_and_gliding_are_for_those_who_like_motion(
     heights = figure.locator("svg text").evaluate_all(
         "texts => texts.map((text) => text.getBoundingClientRect().height)"
     )
-    page.close()
     assert min(heights) >= 12

@@ -292,17 +292,3 @@ def test_the_grids_fit_and_can_be_touched(
             assert left["y"] == pytest.approx(cell["y"], abs=1.5), index
             assert top["x"] == pytest.approx(cell["x"], abs=1.5), index
     page.close()
-
-
-@pytest.mark.parametrize("name", [PAGE, CLOSER])
-def test_without_javascript_there_is_something_to_see(
-    browser: Browser, address: str, name: str
-) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{address}/{name}")
-    walk = page.locator('figure[data-figure="walk"]')
-    expect(walk.locator(".moving-fallback")).to_be_visible()
-    if name == PAGE:
-        expect(walk.locator("svg.drawing-wide")).to_be_visible()
-    context.close()
