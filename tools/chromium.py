@@ -1,6 +1,6 @@
 """Find the Chromium that the browser tests drive, or get one without asking anything.
 
-Used by tests/site and by tools/run_tests.py; `python -m tools.chromium` gets one.
+Used by tests/site and by tools/run_tests.py.
 """
 
 from __future__ import annotations
@@ -150,7 +150,3 @@ def fetch(ci: bool) -> Path | None:
         if all(map(succeeds, way)) and (program := find()) is not None:
             return program
     return None
-
-
-if __name__ == "__main__":
-    sys.exit(fetch(ci=False) is None)

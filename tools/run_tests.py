@@ -4,8 +4,7 @@ Without `--all` they prove that the course works; with it they prove everything.
 fails stops only those that look at what it should have made. The summary at the end gives the time
 of each stage and, for each test that failed, the command that runs it again; the exit status is 0
 only when all of them passed. A browser and a sandbox are looked for before the first stage, and
-fetched where there is none, the browser beside the first stages; without them their stages are left
-out, which in CI is a failure.
+fetched where there is none; without them their stages are left out, which in CI is a failure.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,15 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # pytest writes the names of the tests that failed into its cache; each command has its own.
 CACHES = ROOT / ".pytest_cache" / "stages"
 
-# What gets a browser beside the first stages.
-FETCH_BROWSER = (sys.executable, "-m", "tools.chromium")
-NO_BROWSER = f"The stage browser is left out.\n{chromium.HOW_TO_GET_IT}"
-
 PASSED, FAILED, LEFT_OUT = "passed", "FAILED", "left out"
-
-
-# Waits for something that is being fetched; returns None, or why it cannot be had.
-Wait = Callable[[], str | None]
 
 
 @dataclass(frozen=True)
@@ -239,15 +230,8 @@ def again(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
     return " ".join([*settings, shlex.join([python, *arguments])])
 
 
-def why_no_browser(environ: Mapping[str, str], beside: bool) -> str | Wait | None:
-    """Look for a browser, and get one where there is none.
-
-    Args:
-        environ: the environment.
-        beside: whether to get it beside the first stages.
-
-    Returns:
-        None, or why there is none, or what waits for it and returns that.
+def why_no_browser(environ: Mapping[str, str]) -> str | None:
+    """Look for a browser, and get one where there is none; return None, or why there is none.
 
     Raises:
         ValueError: CHROMIUM names no browser that starts.
@@ -257,31 +241,9 @@ def why_no_browser(environ: Mapping[str, str], beside: bool) -> str | Wait | Non
     if chromium.find() is not None:
         return None
     print("The stage browser needs Chromium, and none here starts: getting one.", flush=True)
-    if beside:
-        return fetch_browser_beside()
-    return NO_BROWSER if chromium.fetch(ci=in_ci(environ)) is None else None
-
-
-def fetch_browser_beside() -> Wait:
-    """Begin to get a browser; return what waits for it and returns None, or why there is none."""
-    process = subprocess.Popen(
-        FETCH_BROWSER,
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-    def wait() -> str | None:
-        output, _ = process.communicate()
-        print(f"\n{output}", end="", flush=True)
-        if process.returncode == 0:
-            return None
-        print(NO_BROWSER, flush=True)
-        return NO_BROWSER
-
-    return wait
+    if chromium.fetch(ci=in_ci(environ)) is not None:
+        return None
+    return f"The stage browser is left out.\n{chromium.HOW_TO_GET_IT}"
 
 
 def why_no_sandbox(environ: Mapping[str, str]) -> str | None:
@@ -300,28 +262,12 @@ def why_no_cluster(environ: Mapping[str, str]) -> str | None:
     return f"The stage whole-class is left out.\n{why}" if why else None
 
 
-def what_is_missing(
-    stages: Sequence[Stage], environ: Mapping[str, str], beside: bool = False
-) -> tuple[dict[str, str], dict[str, Wait]]:
-    """Look for what some stages need, and get it.
-
-    Args:
-        stages: the stages.
-        environ: the environment.
-        beside: whether a browser may be fetched beside the first stages.
-
-    Returns:
-        what cannot be had here, each with the reason in words, and what is still being fetched.
-    """
-    look: dict[str, Callable[[], str | Wait | None]] = {
-        "browser": lambda: why_no_browser(environ, beside),
-        "sandbox": lambda: why_no_sandbox(environ),
-        "cluster": lambda: why_no_cluster(environ),
-    }
+def what_is_missing(stages: Sequence[Stage], environ: Mapping[str, str]) -> dict[str, str]:
+    """Look for what some stages need, and get it; return what cannot be had here, and why."""
+    look = {"browser": why_no_browser, "sandbox": why_no_sandbox, "cluster": why_no_cluster}
     needed = dict.fromkeys(stage.needs for stage in stages if stage.needs)
-    found = {need: look[need]() for need in needed}
-    missing = {need: why for need, why in found.items() if isinstance(why, str)}
-    return missing, {need: wait for need, wait in found.items() if callable(wait)}
+    found = {need: look[need](environ) for need in needed}
+    return {need: why for need, why in found.items() if why is not None}
 
 
 def in_ci(environ: Mapping[str, str]) -> bool:
@@ -365,17 +311,13 @@ def run_together(stages: Sequence[Stage], missing: Collection[str]) -> list[Outc
         return list(pool.map(run, stages))
 
 
-def run_all(
-    stages: Sequence[Stage], missing: dict[str, str], fetched: Mapping[str, Wait] | None = None
-) -> list[Outcome]:
+def run_all(stages: Sequence[Stage], missing: Collection[str]) -> list[Outcome]:
     """Run stages one after the other, and at the same time those that keep one core busy.
 
     Args:
         stages: the stages.
-        missing: what cannot be had here, and why; what could not be fetched is added.
-        fetched: what is still being fetched; waited for before the first stage that needs it.
+        missing: what cannot be had here; a stage that needs it is left out.
     """
-    fetched = dict(fetched or {})
     outcomes: list[Outcome] = []
     waiting = list(stages)
     while waiting:
@@ -386,9 +328,6 @@ def run_all(
         together = [waiting.pop(0)]
         while waiting and waiting[0].name == together[-1].beside:
             together.append(waiting.pop(0))
-        for need in {stage.needs for stage in together} & set(fetched):
-            if why := fetched.pop(need)():
-                missing[need] = why
         if len(together) == 1:
             outcomes.append(run_stage(together[0], missing))
         else:
@@ -427,10 +366,8 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     usual = stages(options.all)
     possible = (*usual, *(() if options.all else ONLY_ALL), *ON_REQUEST)
     chosen = [stage for stage in possible if stage.name in wanted] or [*usual]
-    # Weekly tests of other stages use the browser too, and CI is to fail at once without it.
-    beside = not options.all and not in_ci(environ)
     try:
-        missing, fetched = what_is_missing(chosen, environ, beside)
+        missing = what_is_missing(chosen, environ)
     except ValueError as error:
         parser.error(str(error))
     for why in missing.values():
@@ -440,7 +377,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
         return 1
     print(f"Samples are drawn by {sample()}; SAMPLE={sample()} draws them again.", flush=True)
     start = time.monotonic()
-    outcomes = run_all(chosen, missing, fetched)
+    outcomes = run_all(chosen, missing)
     print(summary(outcomes, time.monotonic() - start, "\n".join(missing.values()) or None))
     return 1 if any(outcome.word == FAILED for outcome in outcomes) else 0
 

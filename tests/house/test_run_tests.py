@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 
 import coverage
@@ -36,7 +35,6 @@ def no_real_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     replace_stages(monkeypatch, *stages)
     monkeypatch.setattr(chromium, "find", lambda: None)
     monkeypatch.setattr(chromium, "fetch", lambda ci: None)
-    monkeypatch.setattr(run_tests, "FETCH_BROWSER", (sys.executable, *FAILS))
 
 
 def words(text: str) -> dict[str, str]:
@@ -64,39 +62,16 @@ def test_a_browser_that_cannot_be_had_is_left_out_with_the_way_to_get_it(
     assert words(f"=== summary ==={summary}")["browser"] == "left out"
 
 
-def test_a_browser_is_fetched_beside_the_first_stages_and_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """The fetch and the first stage wait for each other, and the browser comes a second later."""
-    code = (
-        "import pathlib, time; folder = pathlib.Path({folder!r}); (folder / {mine!r}).touch()\n"
-        "while not (folder / {other!r}).exists(): time.sleep(0.01)\n"
-        "time.sleep({later}); (folder / {last!r}).touch()"
-    )
-    names = {"folder": str(tmp_path), "last": "first"}
-    first = ("-c", code.format(mine="a", other="b", later=0, **names))
-    fetch = ("-c", code.format(mine="b", other="a", later=1, **(names | {"last": "browser"})))
-    use = ("-c", f"import os; raise SystemExit(not os.path.exists({str(tmp_path / 'browser')!r}))")
-    monkeypatch.setattr(run_tests, "FETCH_BROWSER", (sys.executable, *fetch))
-    browser = Stage("browser", (use,), needs="browser")
-    replace_stages(monkeypatch, Stage("first", (first,)), browser)
-    assert run_tests.main([], {}) == 0
-    assert words(capfd.readouterr().out)["browser"] == "passed"
-
-
-@pytest.mark.parametrize(("arguments", "environ"), [([], {"CI": "true"}), (["--all"], {})])
-def test_in_ci_and_for_everything_a_browser_is_fetched_before_the_first_stage(
-    arguments: list[str],
-    environ: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+@pytest.mark.parametrize("environ", [{}, {"CI": "true"}], ids=["here", "ci"])
+def test_a_browser_is_fetched_before_the_first_stage(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fetch(ci: bool) -> Path:
         print(f"fetching, ci={ci}")
         return Path("/usr/bin/chromium")
 
     monkeypatch.setattr(chromium, "fetch", fetch)
-    assert run_tests.main([*arguments, "good", "browser"], environ) == 0
+    assert run_tests.main(["good", "browser"], environ) == 0
     shown = capfd.readouterr().out
     assert f"fetching, ci={bool(environ)}" in shown.split("=== good ===")[0]
     assert words(shown)["browser"] == "passed"
