@@ -56,13 +56,6 @@ def our_name(name: str, layer: type[nn.Module]) -> str:
     return ".".join(PARTS.get(part, part) for part in name.split("."))
 
 
-def copy_layer(ours: nn.Module, theirs: nn.Module) -> None:
-    """Load their weights into ours; both sides must match to the last name."""
-    ours.load_state_dict(
-        {our_name(name, type(ours)): value for name, value in theirs.state_dict().items()}
-    )
-
-
 def copy_model(ours: Transformer, theirs: nn.Module, order: Tensor) -> None:
     """Load their weights into ours; our feature i is their feature order[i].
 

@@ -11,17 +11,21 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from torch import nn
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 import transformer_ref
 from benchmarks.mutants import altered_answers
 from tests.checks.exams import faults, in_sample, run, run_here
+from transformer_checks import grade
 from transformer_checks.judging.changes import Change, changed
 from transformer_checks.judging.exam import Exam, make_exam
 from transformer_checks.judging.faults import find_fault
 from transformer_checks.registry import all_tasks
 from transformer_checks.running import forbidden_calls
 from transformer_checks.task import Case, Outcome, Property, Task
+from transformer_ref import positions
 
 FAULTS = ("refused", "returned", "built", "raised", "unsolved", "x")
 every_task = pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())
@@ -55,7 +59,7 @@ def test_the_answer_of_the_checks_and_of_the_package_are_refused(task: Task) -> 
 
 @every_task
 def test_a_call_of_anything_forbidden_is_refused(task: Task) -> None:
-    """What is written in C needs tensors: test_grade.py, test_blocks.py and others call it."""
+    """What is written in C needs tensors: the answers in CALLS have them."""
     assert task.forbidden
     with forbidden_calls.watch(task.forbidden) as calls:
         for name in task.forbidden:
@@ -65,6 +69,102 @@ def test_a_call_of_anything_forbidden_is_refused(task: Task) -> None:
                 with pytest.raises(forbidden_calls.ForbiddenCallError):
                     function()
                 assert calls.pop()
+
+
+def holding(kind: type[nn.Module], *given: Any) -> type[nn.Module]:
+    """A class of modules that makes one of another kind, and does nothing else."""
+
+    class Holds(nn.Module):
+        def __init__(self, *sizes: Any, **named: Any) -> None:
+            super().__init__()
+            self.inner = kind(*given)
+
+        def forward(self, x: Tensor) -> Tensor:
+            found: Tensor = self.inner(x)
+            return found
+
+    return Holds
+
+
+class GroupNorm(nn.GroupNorm):
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x)
+
+
+class Inherits(positions.SinusoidalPositions):
+    pass
+
+
+# Answers that call what is written in C, or a class that they hold or inherit.
+CALLS: dict[str, list[tuple[Any, str]]] = {
+    "blocks.layer_norm": [
+        (lambda x, w, b, eps: F.layer_norm(x, x.shape[-1:], w, b, eps), "layer_norm"),
+        (
+            lambda x, w, b, eps: torch.layer_norm(x, x.shape[-1:], w, b, eps),
+            "functional.layer_norm",
+        ),
+        (
+            lambda x, w, b, eps: torch.native_layer_norm(x, x.shape[-1:], w, b, eps)[0],
+            "nn.functional.layer_norm",
+        ),
+        (lambda x, w, b, eps: nn.LayerNorm(x.shape[-1], eps)(x) * w + b, "nn.LayerNorm"),
+        (
+            lambda x, w, b, eps: GroupNorm(1, x.shape[-1], eps)(x.view(-1, x.shape[-1])),
+            "group_norm",
+        ),
+    ],
+    "blocks.EncoderLayer": [
+        (holding(nn.TransformerEncoderLayer, 8, 2, 8), "nn.TransformerEncoderLayer")
+    ],
+    "blocks.DecoderLayer": [
+        (holding(nn.TransformerDecoderLayer, 8, 2, 8), "nn.TransformerDecoderLayer")
+    ],
+    "decoding.cached_attention": [
+        (
+            lambda query, key, value, cache: (
+                F.scaled_dot_product_attention(query, key, value),
+                (key, value),
+            ),
+            "functional.scaled_dot_product_attention",
+        )
+    ],
+    "gpt.GPT": [(holding(nn.MultiheadAttention, 8, 2), "nn.MultiheadAttention.__init__")],
+    "masking.find_the_bug": [
+        (
+            lambda query, key, value, ids, pad_id: F.scaled_dot_product_attention(
+                query, key, value
+            ),
+            "functional.scaled_dot_product_attention",
+        )
+    ],
+    "positions.PositionalEncoding": [
+        (Inherits, "positions.SinusoidalPositions"),
+        (
+            holding(positions.SinusoidalPositions, 8, 9),
+            "positions.SinusoidalPositions",
+        ),
+    ],
+    "sequences.unroll": [
+        (lambda x, hidden, w, u, b: nn.RNN(x.shape[-1], len(b)).to(x)(x)[0], "torch.nn.RNN")
+    ],
+    "sequences.recurrent_step": [
+        (lambda x, hidden, w, u, b: nn.RNNCell(x.shape[-1], len(b)).to(x)(x), "torch.nn.RNNCell"),
+        (
+            lambda x, hidden, w, u, b: torch.rnn_tanh_cell(x, hidden, w.mT, u.mT, b, b),
+            "torch.nn.RNN",
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "answer", "name"),
+    [(key, answer, name) for key, calls in CALLS.items() for answer, name in calls],
+)
+def test_an_answer_that_calls_the_piece_itself_is_refused(key: str, answer: Any, name: str) -> None:
+    result = grade(key, answer)
+    assert (result.score, result.misconception) == (0.0, None)
+    assert f"{name}, which this task asks you to do without" in result.message
 
 
 # --- what an exam notices --------------------------------------------------------------------

@@ -11,7 +11,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from tests.notebooks.assignments import Shell, cells_before_the_tasks, read
 from transformer_checks import blocks as reference
-from transformer_checks import grade
 from transformer_checks.assignments.blocks import cases as makers
 from transformer_checks.judging.exam import make_exam
 from transformer_checks.running.asking import call
@@ -27,11 +26,6 @@ DAMAGE = "blocks.damage_by_sublayer"
 
 
 # --- the answers -----------------------------------------------------------------------------
-
-
-def of_block(d_model, num_heads, d_ff, norm="post"):
-    """What the package makes its own layers of."""
-    return package.Block(d_model, num_heads, d_ff, norm=norm)
 
 
 def as_torch(layer, d_model, num_heads, d_ff, kind):
@@ -266,52 +260,3 @@ def test_norm_comes_by_its_name():
     assert call(by_name_only, given) == "pre"
     assert call(in_place, given) == "pre"
     assert call(lambda *args: args, given) == (4, 2, 8, "pre")
-
-
-# --- what may and may not be called ----------------------------------------------------------
-
-
-def of_torch(kind):
-    class Holds(nn.Module):
-        def __init__(self, d_model, num_heads, d_ff, norm="post"):
-            super().__init__()
-            self.inner = kind(d_model, num_heads, d_ff)
-
-    return Holds
-
-
-class GroupNorm(nn.GroupNorm):
-    def forward(self, x):
-        return super().forward(x)
-
-
-@pytest.mark.parametrize(
-    ("task", "answer", "name"),
-    [
-        (NORM, lambda x, w, b, eps: F.layer_norm(x, x.shape[-1:], w, b, eps), "layer_norm"),
-        (
-            NORM,
-            lambda x, w, b, eps: torch.layer_norm(x, x.shape[-1:], w, b, eps),
-            "functional.layer_norm",
-        ),
-        (
-            NORM,
-            lambda x, w, b, eps: torch.native_layer_norm(x, x.shape[-1:], w, b, eps)[0],
-            "nn.functional.layer_norm",
-        ),
-        (NORM, lambda x, w, b, eps: nn.LayerNorm(x.shape[-1], eps)(x) * w + b, "nn.LayerNorm"),
-        (
-            NORM,
-            lambda x, w, b, eps: GroupNorm(1, x.shape[-1], eps)(x.view(-1, x.shape[-1])),
-            "group_norm",
-        ),
-        (ENCODER, of_block, "layers.Block"),
-        (ENCODER, of_torch(nn.TransformerEncoderLayer), "nn.TransformerEncoderLayer"),
-        (DECODER, of_torch(nn.TransformerDecoderLayer), "nn.TransformerDecoderLayer"),
-        (BUG, lambda x, c, w, b, eps: F.layer_norm(x + c, x.shape[-1:], w, b, eps), "layer_norm"),
-    ],
-)
-def test_the_piece_itself_is_refused(task, answer, name):
-    result = grade(task, answer)
-    assert (result.score, result.misconception) == (0.0, None)
-    assert f"{name}, which this task asks you to do without" in result.message

@@ -7,11 +7,9 @@ import math
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
 from tests.checks.material import decoding as material
 from transformer_checks import decoding as reference
-from transformer_checks import grade
 from transformer_checks.assignments.decoding import cases
 from transformer_checks.judging.exam import make_exam
 from transformer_checks.judging.faults import find_fault
@@ -20,10 +18,8 @@ from transformer_checks.task import Case
 from transformer_ref import decoding as package
 from transformer_ref.cache import GrowingCache
 
-GREEDY = "decoding.greedy_decode"
 SAMPLE = "decoding.sample"
 BEAM = "decoding.beam_search"
-CACHED = "decoding.cached_attention"
 ANOTHER = "decoding.find_another_bug"
 BLAME = "decoding.search_or_model"
 
@@ -199,36 +195,3 @@ def test_the_bytes_are_those_of_a_cache(dtype):
     found = sum(half.nbytes for _ in range(3) for half in GrowingCache().append(keys, keys))
     assert reference.cache_bytes(config, 7, 0, 2 * found) == (found, 2)
     assert reference.cache_bytes({**config, "window": 4}, 9, 3, found - 1) == (found, 0)
-
-
-# --- what may and may not be called ----------------------------------------------------------
-
-
-def with_fused(query, key, value, cache):
-    if cache is not None:
-        key, value = torch.cat([cache[0], key], 2), torch.cat([cache[1], value], 2)
-    return F.scaled_dot_product_attention(query, key, value), (key, value)
-
-
-@pytest.mark.parametrize(
-    ("task", "answer", "name"),
-    [
-        (
-            GREEDY,
-            lambda next_logits, bos_id, eos_id, max_len: package.greedy_decode(
-                next_logits, torch.tensor([[bos_id]]), bos_id, eos_id, max_len
-            ),
-            "decoding.greedy_decode",
-        ),
-        (CACHED, with_fused, "functional.scaled_dot_product_attention"),
-        (
-            SAMPLE,
-            lambda logits, temperature, top_k, top_p, uniform: package.filter_logits(logits),
-            "decoding.filter_logits",
-        ),
-    ],
-)
-def test_the_piece_itself_is_refused(task, answer, name):
-    result = grade(task, answer)
-    assert (result.score, result.misconception) == (0.0, None)
-    assert f"{name}, which this task asks you to do without" in result.message

@@ -213,18 +213,6 @@ def test_a_module_that_shares_memory_does_not_change_the_arguments():
 
 
 @pytest.mark.parametrize(
-    ("task", "answer", "name"),
-    [
-        (EMBED, lambda ids, weight: package.TokenEmbedding(*weight.shape)(ids), "TokenEmbedding"),
-    ],
-)
-def test_the_piece_itself_is_refused(task, answer, name):
-    result = grade(task, answer)
-    assert (result.score, result.misconception) == (0.0, None)
-    assert f"{name}, which this task asks you to do without" in result.message
-
-
-@pytest.mark.parametrize(
     ("task", "answer"),
     [
         (EMBED, lambda ids, weight: F.one_hot(ids, len(weight)).to(weight) @ weight

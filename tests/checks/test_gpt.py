@@ -103,32 +103,6 @@ def test_the_largest_batch_is_what_the_package_counts(seed):
         assert 2 * (weights + (texts + 1) * text) > case.arguments["memory"]
 
 
-# --- what may and may not be called ----------------------------------------------------------
-
-
-def of_torch(kind):
-    class Holds(nn.Module):
-        def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_len):
-            super().__init__()
-            self.inner = kind(d_model, num_heads)
-
-    return Holds
-
-
-@pytest.mark.parametrize(
-    ("task", "answer", "name"),
-    [
-        (MODEL, lambda *given: package.GPT(package.GPTConfig(20, 8, 2, 1)), "gpt.GPT"),
-        (MODEL, of_torch(nn.MultiheadAttention), "nn.MultiheadAttention.__init__"),
-        (MODEL, of_torch(nn.TransformerEncoderLayer), "nn.TransformerEncoderLayer.__init__"),
-    ],
-)
-def test_the_piece_itself_is_refused(task, answer, name):
-    result = grade(task, answer)
-    assert (result.score, result.misconception) == (0.0, None)
-    assert f"{name}, which this task asks you to do without" in result.message
-
-
 # --- forged results --------------------------------------------------------------------------
 
 

@@ -26,7 +26,6 @@ from transformer_checks.running.isolation import run_answer
 from transformer_checks.task import Case
 
 SCORES = "attention.attention_scores"
-SPLIT = "attention.split_heads"
 MODULE = "attention.MultiHeadAttention"
 
 

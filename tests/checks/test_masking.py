@@ -185,37 +185,6 @@ def test_nan_is_excused_by_no_mask_that_hides_everything():
 # --- what may and may not be called ----------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("task", "answer", "name"),
-    [
-        (PADDING, package.padding_mask_or_none, "masks.padding_mask"),
-        (
-            CAUSAL,
-            lambda length, device=None: package.target_mask(torch.ones(1, length).long(), 0),
-            "masks.causal_mask",
-        ),
-        (
-            BUG,
-            lambda query, key, value, ids, pad_id: attend(
-                query, key, value, package.target_mask(ids, pad_id)
-            ),
-            "masks.target_mask",
-        ),
-        (
-            BUG,
-            lambda query, key, value, ids, pad_id: F.scaled_dot_product_attention(
-                query, key, value, target(ids, pad_id)
-            ),
-            "functional.scaled_dot_product_attention",
-        ),
-    ],
-)
-def test_the_piece_itself_is_refused(task, answer, name):
-    result = grade(task, answer)
-    assert (result.score, result.misconception) == (0.0, None)
-    assert f"{name}, which this task asks you to do without" in result.message
-
-
 def test_pieces_of_earlier_tasks_are_welcome():
     def combined(ids, pad_id):
         return package.padding_mask(ids, pad_id) & package.causal_mask(ids.shape[1], ids.device)

@@ -16,10 +16,8 @@ from transformer_checks.running.asking import run_case
 from transformer_checks.task import Outcome
 from transformer_ref import positions as package
 
-FREQUENCIES = "positions.frequencies"
 TABLE = "positions.sinusoidal_encoding"
 MODULE = "positions.PositionalEncoding"
-BUG = "positions.find_the_bug"
 EFFECT = "positions.order_effect"
 
 # Answers that are right, and not the reference's, which may not be called.
@@ -139,50 +137,6 @@ def test_the_stubs_own_error_is_no_value_error():
 
 
 # --- what may and may not be called ----------------------------------------------------------
-
-
-class Inherits(package.SinusoidalPositions):
-    pass
-
-
-class Holds(nn.Module):
-    def __init__(self, d_model, max_len, dropout):
-        super().__init__()
-        self.inner = package.make_positions("sinusoidal", d_model, max_len, dropout)
-
-    def forward(self, x):
-        return self.inner(x)
-
-
-@pytest.mark.parametrize(
-    ("task", "answer", "name"),
-    [
-        (
-            FREQUENCIES,
-            lambda d_model: package.sinusoidal_encoding(2, d_model)[1, ::2].asin(),
-            "positions.frequencies",
-        ),
-        (
-            TABLE,
-            lambda num_positions, d_model: (
-                package.SinusoidalPositions(d_model, num_positions).table
-            ),
-            "positions.SinusoidalPositions",
-        ),
-        (MODULE, package.SinusoidalPositions, "positions.SinusoidalPositions"),
-        (MODULE, Inherits, "positions.SinusoidalPositions"),
-        (MODULE, Holds, "positions.SinusoidalPositions"),
-        (
-            BUG,
-            lambda positions, d_model: package.sinusoidal_encoding(5000, d_model)[positions],
-            "positions.sinusoidal_encoding",
-        ),
-    ],
-)
-def test_the_piece_itself_is_refused(task, answer, name):
-    result = grade(task, answer)
-    assert (result.score, result.misconception) == (0.0, None)
-    assert f"{name}, which this task asks you to do without" in result.message
 
 
 def test_pieces_of_earlier_tasks_are_welcome():

@@ -8,13 +8,11 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from transformer_checks import grade
 from transformer_checks import sequences as reference
 from transformer_checks.assignments.sequences import cases
 from transformer_checks.judging.exam import make_exam
 from transformer_ref.experiments import sequences as experiment
 
-STEP = "sequences.recurrent_step"
 UNROLL = "sequences.unroll"
 ADDITIVE = "sequences.additive_attention"
 SPAN = "sequences.memory_span"
@@ -163,34 +161,3 @@ def test_exams_have_gaps_and_models_that_are_no_chains():
         kept = distances >= case.arguments["share"] * distances[0]
         with_gaps += (~kept[: cases.known_span(case.arguments)]).any()
     assert with_gaps >= 3
-
-
-# --- what may and may not be called ----------------------------------------------------------
-
-
-def by_network(x, hidden, weight_x, weight_h, bias):
-    given = {"weight_x": weight_x, "weight_h": weight_h, "bias": bias}
-    return torch_network(given)(x, hidden[None])[0]
-
-
-def by_cell(x, hidden, weight_x, weight_h, bias):
-    cell = nn.RNNCell(x.shape[-1], len(bias)).to(x)
-    return cell(x, hidden)
-
-
-def by_operator(x, hidden, weight_x, weight_h, bias):
-    return torch.rnn_tanh_cell(x, hidden, weight_x, weight_h, bias, torch.zeros_like(bias))
-
-
-@pytest.mark.parametrize(
-    ("task", "answer", "name"),
-    [
-        (UNROLL, by_network, "torch.nn.RNN"),
-        (STEP, by_cell, "torch.nn.RNNCell"),
-        (STEP, by_operator, "torch.nn.RNN"),
-    ],
-)
-def test_torchs_own_networks_are_refused(task, answer, name):
-    result = grade(task, answer)
-    assert result.score == 0.0
-    assert name in result.message

@@ -125,38 +125,6 @@ def test_the_own_line_is_shown_where_the_library_raises():
 # --- what may and may not be called ----------------------------------------------------------
 
 
-class Unused(package.WordTokenizer):
-    def _cut(self, text):
-        return super()._cut(text)
-
-
-@pytest.mark.parametrize(
-    ("task", "answer", "name"),
-    [
-        (WORDS, lambda text: package.WordTokenizer([]).tokenize(text), "Tokenizer.tokenize"),
-        (WORDS, Unused([]).tokenize, "Tokenizer.tokenize"),
-        (
-            VOCAB,
-            lambda tokens, min_freq, specials: package.WordTokenizer.train(
-                [" ".join(tokens)], min_freq=min_freq, pretokenized=True
-            ),
-            "WordTokenizer.train",
-        ),
-        (TRAIN, package.learn_merges, "tokenizers.learn_merges"),
-        (
-            TRAIN,
-            lambda counts, number: package.BPETokenizer.train(counts, number).merges,
-            "BPETokenizer.train",
-        ),
-        (BPE, lambda word, merges: package.BPETokenizer(merges).encode(word), "Tokenizer.encode"),
-    ],
-)
-def test_the_piece_itself_is_refused(task, answer, name):
-    result = grade(task, answer)
-    assert (result.score, result.misconception) == (0.0, None)
-    assert f"{name}, which this task asks you to do without" in result.message
-
-
 def test_the_package_still_works_afterwards():
     grade(TRAIN, package.learn_merges)
     assert package.learn_merges({"ab": 1}, 1) == [("a", "b")]

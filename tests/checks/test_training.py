@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from transformer_checks import contract, grade
+from transformer_checks import grade
 from transformer_checks import training as reference
 from transformer_checks.assignments.made_arguments import OPTIMIZER
 from transformer_checks.assignments.training.cases import (
@@ -178,25 +178,6 @@ def test_models_of_several_kinds_are_tried(seed):
 
 
 # --- what may and may not be called ----------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("task", "answer", "name"),
-    [
-        (
-            BUG,
-            lambda model, src, tgt, pad_id: package.sequence_loss(
-                model(src, tgt[:, :-1]), tgt[:, 1:], pad_id
-            ),
-            "training.sequence_loss",
-        ),
-    ],
-)
-def test_the_piece_itself_is_refused(task, answer, name):
-    result = grade(task, answer)
-    assert (result.score, result.misconception) == (0.0, None)
-    assert f"{name}, which this task asks you to do without" in result.message
-    assert name in contract(task)
 
 
 def test_pieces_of_earlier_tasks_are_welcome():

@@ -845,7 +845,6 @@ TRANSLATOR = translation.Translator(
     *translation.train_tokenizers(PAIRS, "char"),
     torch.device("cpu"),
 )
-SEARCH_ALL = {"model": small_model(), "sources": [[3, 4], [5]], "bos_id": 1, "eos_id": 2}
 HOW = {"beam_size": SIZES, "batch_size": SIZES}
 PENALTIES = (-0.1, NAN, float("inf"), "1", None)
 TRANSLATION = {

@@ -17,7 +17,6 @@ from tests.package.examples import (
     D_FF,
     D_MODEL,
     HEADS,
-    MASKS,
     SOURCE,
     TOLERANCES,
     small_batch,
@@ -32,8 +31,6 @@ from transformer_ref import (
 
 DTYPES = pytest.mark.parametrize("dtype", TOLERANCES, ids=["float32", "float64"])
 NORMS = pytest.mark.parametrize("norm", ["post", "pre"])
-KINDS = pytest.mark.parametrize("kind", MASKS)
-
 PAD, BOS, EOS, VOCAB, MAX_LEN = 0, 1, 2, 23, 16
 SIZES = {
     "vocab_size": VOCAB,
