@@ -281,11 +281,6 @@ def test_a_list_where_a_tensor_is_asked_is_told():
     assert "expected one tensor, received a list of 1" in message
 
 
-def test_numpy_where_a_tensor_is_asked_is_told():
-    message = grade(SCORES, lambda query, key: scores(query, key).detach().numpy()).message
-    assert "expected one tensor, received a ndarray" in message
-
-
 def test_a_lost_dtype_is_told():
     result = grade(SPLIT, lambda x, n: x.float().unflatten(2, (n, -1)).transpose(1, 2))
     assert result.misconception == "float32-only"

@@ -122,13 +122,6 @@ def test_each_misconception_is_rejected_and_names_itself(task, entry):
     assert_names_itself(exam, entry)
 
 
-@pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())
-def test_no_two_misconceptions_of_a_task_have_one_key(task):
-    keys = [entry.key for entry in task.misconceptions]
-    assert len(set(keys)) == len(keys)
-    assert all(entry.wrong for entry in task.misconceptions)
-
-
 def test_a_device_that_is_lost_is_told():
     exam = make_exam("attention.split_heads", 16)
     outcomes = [

@@ -88,43 +88,6 @@ def write_page(path: Path, says: int, takes: float) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("says", "takes", "expected"),
-    [
-        (20, 20.0, []),
-        (27, 27.4, []),
-        (30, 30.0, []),
-        (25, 27.4, ["does not say 27 minutes"]),
-        (20, 19.9, ["takes 19.9 minutes, not 20.0 to 30.0"]),
-        (30, 30.1, ["takes 30.1 minutes, not 20.0 to 30.0"]),
-    ],
-)
-def test_a_first_reading_takes_half_an_hour_at_most(
-    book: Path, says: int, takes: float, expected: list[str]
-) -> None:
-    path = write_page(book / "masks.ipynb", says, takes)
-    write_page(book / "closer/masks.ipynb", 10, 10.0)
-    assert faults(path, f"[M](masks.ipynb), {to_say(path)} minutes") == expected
-
-
-def test_a_chapter_without_a_closer_look_may_be_long(book: Path) -> None:
-    path = write_page(book / "masks.ipynb", 55, 53.0)
-    assert faults(path, "[M](masks.ipynb), 55 minutes") == []
-
-
-def test_a_closer_look_says_its_own_minutes(book: Path) -> None:
-    path = write_page(book / "closer/masks.ipynb", 40, 42.0)
-    chapter = "[M](masks.ipynb), 25 minutes"
-    assert faults(path, f"{chapter}; [a closer look](closer/masks.ipynb), 40 minutes") == []
-    assert faults(path, f"{chapter}; [a closer look](closer/masks.ipynb), 45 minutes") == [
-        "the index does not say 40 minutes"
-    ]
-    assert faults(path, chapter) == ["the index does not say 40 minutes"]
-    assert faults(write_page(path, 42, 42.0), "[a](closer/masks.ipynb), 40 minutes") == [
-        "does not say 40 minutes"
-    ]
-
-
 def test_a_page_is_counted_by_what_is_in_view(tmp_path: Path) -> None:
     cell = nbformat.v4.new_code_cell
     printed = nbformat.v4.new_output("stream", text="1\n2\n\n3\n")

@@ -55,11 +55,3 @@ def test_a_browser_test_waits_for_a_state(path: Path) -> None:
 )
 def test_what_depends_on_speed_is_refused(line: str) -> None:
     assert len(refused(line)) == 1
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["expect(step).to_be_visible()", "page.wait_for_load_state('load')", "page.wait_for_url('**')"],
-)
-def test_what_waits_for_a_state_is_accepted(line: str) -> None:
-    assert refused(line) == []

@@ -119,7 +119,6 @@ def test_what_is_not_toml_is_named(tmp_path, content):
         ('task = "dates"\n[data]\nfolder = 3', r"data\.folder must be a string, got 3"),
         ('task = "dates"\n[data]\nlimit = "3"', r"data\.limit must be an integer, got '3'"),
         ('task = "dates"\n[data]\nexamples = 0', r"data: examples must be .* at least 1, got 0"),
-        ('task = "dates"\n[data]\nlimit = 0', r"data: limit must be .* at least 1, got 0"),
         (
             'task = "dates"\n[tokenizer]\nkind = "byte"',
             r"tokenizer\.kind must be one of word, char, bpe, got 'byte'",
@@ -131,10 +130,6 @@ def test_what_is_not_toml_is_named(tmp_path, content):
         (
             'task = "dates"\n[tokenizer]\nnum_merges = 0',
             r"tokenizer: num_merges must be .* at least 1, got 0",
-        ),
-        (
-            'task = "dates"\n[tokenizer]\nmin_freq = 0',
-            r"tokenizer: min_freq must be .* at least 1, got 0",
         ),
         ('task = "dates"\n[model]\nd_model = 64.0', r"model\.d_model must be an integer, got 64.0"),
         ('task = "dates"\n[model]\nd_model = true', r"model\.d_model must be an integer, got True"),
@@ -161,16 +156,8 @@ def test_what_is_not_toml_is_named(tmp_path, content):
             r"decoding: beam_size must be .* at least 1, got 0",
         ),
         (
-            'task = "dates"\n[decoding]\nbatch_size = 0',
-            r"decoding: batch_size must be .* at least 1, got 0",
-        ),
-        (
             'task = "dates"\n[decoding]\nlength_penalty = -0.5',
             r"decoding: length_penalty must be at least 0, got -0.5",
-        ),
-        (
-            'task = "dates"\n[decoding]\nlength_penalty = nan',
-            r"decoding: length_penalty must be at least 0, got nan",
         ),
         (
             'task = "dates"\n[data]\nfolder = "x"',

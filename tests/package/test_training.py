@@ -3,6 +3,7 @@
 import copy
 import csv
 import itertools
+import json
 import math
 import os
 import re
@@ -21,6 +22,7 @@ from tests.package.training_runs import RUN, TINY, new_trainer, reversal_example
 from transformer_ref import Transformer
 from transformer_ref.batching import bucketed_batches, token_batches
 from transformer_ref.device import pick_device
+from transformer_ref.experiments.results import load_results
 from transformer_ref.gpt import GPT, GPTConfig
 from transformer_ref.training import (
     Trainer,
@@ -31,7 +33,7 @@ from transformer_ref.training import (
     trapezoid_learning_rate,
 )
 from transformer_ref.training import trainer as trainer_module
-from transformer_ref.training.optimizers import Muon, hidden_matrices, orthogonal
+from transformer_ref.training.optimizers import Muon, hidden_matrices
 
 
 def raises(error, message):
@@ -241,27 +243,10 @@ def test_another_pad_id_is_obeyed(device):
 
 
 def test_the_defaults_are_those_of_the_model_that_ships():
-    assert asdict(TrainingConfig()) == {
-        "epochs": 30,
-        "batch_size": 96,
-        "learning_rate": 1e-3,
-        "warmup": 200,
-        "decay_fraction": 0.3,
-        "betas": (0.9, 0.98),
-        "weight_decay": 0.01,
-        "clip_norm": 1.0,
-        "label_smoothing": 0.05,
-        "precision": "float32",
-        "seed": 0,
-        "save_every": 1000,
-        "batch_tokens": None,
-        "accumulate": 1,
-        "schedule": "trapezoid",
-        "compile": False,
-        "optimizer": "adamw",
-        "muon_learning_rate": 0.02,
-        "ema": 0.0,
-    }
+    shipped = load_results("g2p")["training"]
+    ours = json.loads(json.dumps(asdict(TrainingConfig())))
+    changed = {name for name, value in shipped.items() if ours[name] != value}
+    assert changed == {"epochs", "precision"}
 
 
 @pytest.mark.parametrize("precision", ["float32", *weekly("bfloat16", "float16")])
@@ -271,14 +256,6 @@ def test_a_small_model_learns_to_reverse(device, precision):
     losses = trainer.train(progress=False)
     assert sum(losses[:7]) / 7 > 2.0
     assert sum(losses[-7:]) / 7 < 0.6
-
-
-def test_the_same_seed_gives_the_same_losses(device):
-    first = new_trainer(device=device).train(progress=False)
-    second = new_trainer(device=device).train(progress=False)
-    other = new_trainer(config=replace(RUN, seed=1), device=device).train(progress=False)
-    assert first == second
-    assert first != other
 
 
 def test_the_device_is_the_fastest_there_is_unless_one_is_given():
@@ -374,19 +351,6 @@ def test_muon_moves_the_hidden_matrices_and_adamw_the_rest(device, monkeypatch):
     assert_same_weights(trainer.averaged_model, average, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("shape", [(24, 60), (60, 24), (40, 40)])
-def test_singular_values_come_near_one_and_vectors_stay(shape):
-    torch.manual_seed(0)
-    left, _, right = torch.linalg.svd(torch.randn(shape, dtype=torch.float64), full_matrices=False)
-    values = torch.logspace(-2, 2, min(shape), dtype=torch.float64).flip(0)
-    result = orthogonal(left @ values.diag() @ right)
-    new = left.T @ result @ right.T
-    torch.testing.assert_close(new, new.diagonal().diag(), rtol=0, atol=1e-6)
-    large = values > 0.005 * values.norm()
-    assert large.sum() > len(values) / 2
-    assert ((new.diagonal() > 0.6) & (new.diagonal() < 1.3))[large].all()
-
-
 def test_muon_computes_the_loss_again_and_skips_what_has_no_gradient():
     weight, idle = (nn.Parameter(torch.eye(3)) for _ in range(2))
     optimizer = Muon([weight, idle], lr=0.1)
@@ -407,39 +371,6 @@ def test_a_matrix_that_embeds_too_is_no_hidden_one():
     model[2].weight = model[0].weight
     (hidden,) = hidden_matrices(model)
     assert hidden is model[1].weight
-
-
-class Count(nn.Module):
-    """A model whose only weight is the number of steps done."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(1, dtype=torch.float64))
-
-    def forward(self):
-        return -self.weight.sum()
-
-
-@pytest.mark.parametrize("decay", [0.4, 0.9])
-def test_the_average_of_weights_that_grow_evenly(decay):
-    config = replace(RUN, ema=decay, clip_norm=1.0, weight_decay=0.0, epochs=8)
-    trainer = Trainer(
-        Count(), reversal_examples(), config, loss=lambda model, _: model(), device=CPU
-    )
-    (adamw,) = trainer.optimizers
-    # A step of exactly one: what is averaged after step t is t.
-    adamw.register_step_pre_hook(lambda *_: trainer.model.weight.data.add_(1.0) and None)
-    for group in adamw.param_groups:
-        group["peak"] = 0.0
-    trainer.train(progress=False)
-    steps = trainer.total_steps
-    assert trainer.model.weight.item() == steps == 56
-    # Written out: w_t comes with (1 - d_t) and all later d, the first weights with all d.
-    keep = [0.0] + [min(decay, t / (t + 9)) for t in range(2, steps + 1)]
-    expected = sum(t * (1 - keep[t - 1]) * math.prod(keep[t:]) for t in range(1, steps + 1))
-    assert trainer.averaged_model.weight.item() == pytest.approx(expected, rel=1e-12)
-    if decay == 0.4:  # once the decay is constant, the average lags d / (1 - d) steps behind
-        assert trainer.averaged_model.weight.item() == pytest.approx(steps - 0.4 / 0.6, rel=1e-9)
 
 
 def test_without_an_average_the_model_itself_is_kept():
@@ -787,25 +718,6 @@ def test_a_run_by_tokens_goes_on_in_the_right_epoch(tmp_path, device):
     resumed = small_trainer(config, tmp_path, device, count=200)
     assert resumed.epoch == 1
     assert resumed.train(progress=False) == expected
-
-
-def test_every_epoch_sees_every_example_once(device):
-    for config in (RUN, replace(RUN, batch_tokens=40)):
-        trainer = small_trainer(config, device=device)
-        seen = []
-
-        def keep(_, inputs, seen=seen):
-            seen.extend(tuple(i for i in row if i) for row in inputs[0].tolist())
-
-        trainer.model.register_forward_pre_hook(keep)
-        expected = sorted(tuple(source) for source, _ in reversal_examples())
-        orders = []
-        for end in trainer.epoch_ends:
-            seen.clear()
-            trainer.train(max_steps=end, progress=False)
-            assert sorted(seen) == expected
-            orders.append(list(seen))
-        assert orders[0] != orders[1]
 
 
 # --- stop and go on -----------------------------------------------------------------------------

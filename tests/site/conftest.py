@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from tests.timeouts import BROWSER_MILLISECONDS
 from tools import chromium
 from tools.build_book import SITE, is_current
+from transformer_ref.applications.g2p import Speller, load_g2p
 
 # How a page is looked at: width in pixels and colours.
 MODES = {"desktop-light": (1280, "light"), "desktop-dark": (1280, "dark"), "phone": (390, "light")}
@@ -289,6 +291,12 @@ def figure_at(
             return figure_of(page, request)
 
         yield open_at
+
+
+@pytest.fixture(scope="session")
+def speller() -> Speller:
+    """Load the trained model once."""
+    return load_g2p(torch.device("cpu"))
 
 
 @pytest.fixture(scope="session")

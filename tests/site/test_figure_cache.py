@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, expect
 from torch import nn
 
 from tests.site.conftest import labels_of
-from transformer_ref.applications.g2p import Speller, load_g2p
+from transformer_ref.applications.g2p import Speller
 from transformer_ref.decoding import greedy_decode
 
 PAGE = "book/closer/decoding.html"
@@ -20,12 +20,6 @@ FIGURE = "cache"
 WAYS = ("without", "with")
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def speller() -> Speller:
-    """Load the trained model once."""
-    return load_g2p(torch.device("cpu"))
 
 
 def step_to(figure: Locator, step: int) -> None:
@@ -115,33 +109,6 @@ def test_the_word_is_what_the_speller_says(figure: Locator, speller: Speller) ->
         step_to(figure, step)
         said = f"{' '.join(tokens[:step])} stands there, {tokens[step]} is chosen"
         assert said in figure.locator(".moving-words").inner_text()
-
-
-def test_buttons_and_keys_step_and_stay_within_the_word(figure: Locator) -> None:
-    step = figure.get_by_label("Step", exact=True)
-    back, forward = (figure.get_by_role("button", name=name) for name in ("Back", "Next"))
-    step.press("Home")
-    expect(back).to_have_attribute("aria-disabled", "true")
-    back.press("Enter")
-    expect(step).to_have_value("1")
-    forward.press("Enter")
-    expect(step).to_have_attribute("aria-valuetext", "2 of 8")
-    step.press("End")
-    expect(forward).to_have_attribute("aria-disabled", "true")
-    forward.press("Enter")
-    expect(step).to_have_value("8")
-
-
-def test_play_begins_again_at_the_end(timed_figure: Locator) -> None:
-    figure, clock = timed_figure, timed_figure.page.clock
-    step = figure.get_by_label("Step", exact=True)
-    step.press("End")
-    figure.get_by_role("button", name="Play").click()
-    expect(step).to_have_value("1")
-    clock.run_for(1700)
-    expect(step).to_have_value("2")
-    figure.get_by_role("button", name="Pause").click()
-    expect(figure.get_by_role("button", name="Play")).to_be_visible()
 
 
 def test_a_phone_has_room_for_it_and_nothing_jumps(figure_at: Callable[..., Locator]) -> None:

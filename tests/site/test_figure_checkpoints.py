@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator
 
 from tests.site.conftest import labels_of
 from transformer_ref.experiments.results import load_results
@@ -51,23 +51,6 @@ def test_every_look_is_the_stored_one(figure: Locator, run: dict[str, Any]) -> N
             assert len(drawn) == (len(listed) + 1) * len(word)
 
 
-def test_it_plays_from_the_start_and_stops_at_the_end(figure: Locator) -> None:
-    slider, back, following = (
-        figure.get_by_label("Checkpoint"),
-        figure.get_by_role("button", name="Back"),
-        figure.get_by_role("button", name="Next"),
-    )
-    expect(back).to_have_attribute("aria-disabled", "true")
-    following.press("Enter")
-    expect(slider).to_have_value("1")
-    expect(slider).to_have_attribute("aria-valuetext", "step 5")
-    slider.press("End")
-    expect(slider).to_have_value("29")
-    expect(following).to_have_attribute("aria-disabled", "true")
-    back.press("Enter")
-    expect(slider).to_have_value("28")
-
-
 def test_the_dot_is_on_the_curve(figure: Locator, run: dict[str, Any]) -> None:
     show(figure, 20)
     dot = figure.locator(".checkpoints-here")
@@ -83,4 +66,4 @@ def test_a_phone_has_room_for_it(figure_at: Callable[..., Locator], word: str) -
     figure.get_by_label("Word").select_option(word)
     show(figure, 29)
     parts = labels_of(figure.locator("svg :is(text, rect)"))
-    assert [each for each in parts if not each.inside] == []
+    assert [each for each in parts if not each.inside or (each.text and each.height < 11)] == []

@@ -161,35 +161,6 @@ def test_a_guess_is_judged_when_the_scores_are_there(figure: Locator) -> None:
     assert words_of(figure)[1].endswith("You guessed o."), "the guess of the first letter"
 
 
-def test_buttons_and_keys_step_and_stay_within_the_word(figure: Locator) -> None:
-    slider = figure.get_by_label("Letter and step", exact=True)
-    back, forward = (figure.get_by_role("button", name=name) for name in ("Back", "Next"))
-    expect(back).to_have_attribute("aria-disabled", "true")
-    first = words_of(figure)
-    forward.press("Enter")
-    expect(slider).to_have_attribute("aria-valuetext", "1 of 3: scores")
-    assert words_of(figure) != first
-    slider.press("ArrowLeft")
-    assert words_of(figure) == first
-    slider.press("End")
-    expect(slider).to_have_attribute("aria-valuetext", "3 of 3: letter")
-    forward.press("Enter")
-    expect(slider).to_have_value("14")
-    expect(forward).to_have_attribute("aria-disabled", "true")
-
-
-def test_play_begins_again_at_the_end(timed_figure: Locator) -> None:
-    figure, clock = timed_figure, timed_figure.page.clock
-    slider = figure.get_by_label("Letter and step", exact=True)
-    slider.press("End")
-    figure.get_by_role("button", name="Play").click()
-    expect(slider).to_have_value("0")
-    clock.run_for(3100)
-    expect(slider).to_have_value("1")
-    figure.get_by_role("button", name="Pause").click()
-    expect(figure.get_by_role("button", name="Play")).to_be_visible()
-
-
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_has_room_and_nothing_jumps(figure_at: Callable[..., Locator], width: int) -> None:
     figure = figure_at(width, reduced_motion="reduce")

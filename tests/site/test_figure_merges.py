@@ -137,22 +137,6 @@ def test_the_words_and_the_vocabulary_follow(figure: Locator) -> None:
     expect(figure.get_by_text("Vocabulary: 8 + 8 = 16 tokens")).to_be_visible()
 
 
-def test_the_buttons_stay_within_the_merges(figure: Locator) -> None:
-    back, forward = (figure.get_by_role("button", name=name) for name in ("Back", "Next"))
-    slider = figure.get_by_label("Merges done")
-    back.press("Enter")
-    expect(slider).to_have_value("0")
-    forward.press("Enter")
-    forward.press("Enter")
-    back.press("Enter")
-    expect(slider).to_have_value("1")
-    slider.press("End")
-    forward.press("Enter")
-    expect(slider).to_have_value("8")
-    expect(forward).to_have_attribute("aria-disabled", "true")
-    expect(forward).to_be_focused()
-
-
 def test_a_text_that_cannot_be_learned_from_is_refused_in_words(figure: Locator) -> None:
     field, message = text_of(figure), figure.locator(".merges-message")
     figure.get_by_label("Merges done").press("ArrowRight")

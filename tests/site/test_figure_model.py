@@ -14,23 +14,16 @@ from statistics import mean
 from typing import Any
 
 import pytest
-import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from book._extensions.model import PART_TEXTS, TAKEN, WORDS
 from tests.site.conftest import open_page, run_axe, stop_clock
 from tools.drawings.model_map import CHAPTERS, PARTS
 from tools.inputs import ROOT
-from transformer_ref.applications.g2p import Speller, load_g2p
+from transformer_ref.applications.g2p import Speller
 
 PAGE = "book/model.html"
 ASSETS = ROOT / "transformer_ref/assets"
-
-
-@pytest.fixture(scope="module")
-def speller() -> Speller:
-    """Load the trained model once."""
-    return load_g2p(torch.device("cpu"))
 
 
 @pytest.fixture

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.site.conftest import open_page, stop_clock
-from transformer_ref.applications.g2p import Speller, load_g2p
+from tests.site.conftest import labels_of, open_page, stop_clock
+from transformer_ref.applications.g2p import Speller
 from transformer_ref.data import load_cmudict
 from transformer_ref.decoding import beam_search
 from transformer_ref.positions import frequencies, shift_matrix, sinusoidal_encoding
 
 PAGE = "book/positions.html"
+FIGURE = "positions"
 SEARCH_PAGE = "book/closer/decoding.html"
-EACH_PAGE = pytest.mark.parametrize(
-    "page_name",
-    [
-        PAGE,
-        SEARCH_PAGE,
-        "book/decoding.html",
-        "book/gpt.html",
-        "book/blocks.html",
-        "book/training.html",
-    ],
-)
 SLIDERS = ("Position pos", "Offset k", "Pair i, from fast to slow", "Dimension D")
 PICTURES = (".moving-clock", ".moving-waves", ".moving-strips", ".moving-words")
 
@@ -46,13 +36,6 @@ def test_a_figure_is_loaded_where_it_appears_and_nowhere_else(site: Path) -> Non
         assert sorted(scripts) == sorted(styles) == sorted(set(figures)), path
     assert 'data-figure="positions"' in (site / PAGE).read_text(encoding="utf-8")
     assert 'data-figure="decoding"' in (site / SEARCH_PAGE).read_text(encoding="utf-8")
-
-
-@pytest.fixture
-def figure(tab: Page, address: str) -> Locator:
-    """Open the chapter on positions and return its figure."""
-    open_page(tab, f"{address}/{PAGE}")
-    return tab.locator("figure.moving-figure")
 
 
 def move(figure: Locator, slider: str, key: str, times: int = 1) -> None:
@@ -158,16 +141,10 @@ def test_the_pair_stays_within_the_dimension(figure: Locator) -> None:
 
 
 @pytest.mark.browser
-@EACH_PAGE
-def test_the_letters_can_be_read_on_a_phone(browser: Browser, address: str, page_name: str) -> None:
-    page = browser.new_page(viewport={"width": 390, "height": 844})
-    open_page(page, f"{address}/{page_name}")
-    heights = page.locator("figure.moving-figure svg text").evaluate_all(
-        "texts => texts.map((text) => text.getBoundingClientRect().height)"
-    )
-    page.close()
-    assert len(heights) > 10
-    assert min(height for height in heights if height) >= 11, json.dumps(heights)
+def test_the_letters_can_be_read_on_a_phone(figure_at: Callable[..., Locator]) -> None:
+    labels = labels_of(figure_at(390).locator("svg text"))
+    assert len(labels) > 10
+    assert [each for each in labels if 0 < each.height < 11] == []
 
 
 # Figures in whose place there is a drawing.
@@ -194,16 +171,59 @@ def test_without_javascript_there_are_words_or_a_drawing(
     assert drawn >= DRAWN
 
 
+# Figures with Back, Next and Play: where they are, and what their slider is called.
+STEPPED = {
+    "beam": ("book/decoding.html", "Half steps"),
+    "cache": ("book/closer/decoding.html", "Step"),
+    "checkpoints": ("book/training.html", "Checkpoint"),
+    "decoding": ("book/closer/decoding.html", "Step"),
+    "lookback": ("book/sequences.html", "Letter and step"),
+    "merges": ("book/tokenizers.html", "Merges done"),
+    "skipgram": ("book/embeddings.html", "Updates"),
+}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", STEPPED)
+def test_steps_stay_in_their_range_and_play_by_themselves(
+    timed_tab: Page, address: str, name: str
+) -> None:
+    page_name, label = STEPPED[name]
+    open_page(timed_tab, f"{address}/{page_name}")
+    stop_clock(timed_tab)
+    figure = timed_tab.locator(f'figure[data-figure="{name}"]')
+    slider = figure.get_by_label(label, exact=True)
+    back, forward, play = (
+        figure.get_by_role("button", name=each, exact=True) for each in ("Back", "Next", "Play")
+    )
+    slider.press("Home")
+    first, last, said = map(slider.get_attribute, ("min", "max", "aria-valuetext"))
+    expect(back).to_have_attribute("aria-disabled", "true")
+    back.press("Enter")  # does nothing, and keeps the focus
+    expect(slider).to_have_value(first or "")
+    expect(back).to_be_focused()
+    forward.press("Enter")
+    expect(slider).to_have_value(str(int(first or 0) + 1))
+    expect(slider).not_to_have_attribute("aria-valuetext", said or "")
+    slider.press("End")
+    forward.press("Enter")
+    expect(slider).to_have_value(last or "")
+    expect(forward).to_have_attribute("aria-disabled", "true")
+    play.click()  # begins again
+    expect(slider).to_have_value(first or "")
+    figure.get_by_role("button", name="Pause", exact=True).click()
+    timed_tab.clock.run_for(9_000)
+    expect(slider).to_have_value(first or "")
+    play.click()
+    timed_tab.clock.run_for(120_000)
+    expect(slider).to_have_value(last or "")
+    expect(play).to_be_visible()
+
+
 # ---- the search in the closer look at decoding ---------------------------------------------------
 
 SEARCH_PICTURES = (".moving-tree", ".moving-looks", ".moving-next", ".moving-words")
 SHOWN = "Beginning shown, best first"
-
-
-@pytest.fixture(scope="module")
-def speller() -> Speller:
-    """Load the trained model once."""
-    return load_g2p(torch.device("cpu"))
 
 
 @pytest.fixture
@@ -285,24 +305,6 @@ def test_the_search_is_moved_by_keyboard(search: Locator, way: str) -> None:
 
 
 @pytest.mark.browser
-def test_the_buttons_step_and_stay_within_the_search(search: Locator) -> None:
-    step = search.get_by_label("Step", exact=True)
-    back, forward = (search.get_by_role("button", name=name) for name in ("Back", "Next"))
-    expect(back).to_have_attribute("aria-disabled", "true")
-    back.press("Enter")  # does nothing, and keeps the focus
-    expect(step).to_have_value("1")
-    last = int(step.get_attribute("max") or 0)
-    for value in range(2, last + 1):
-        forward.press("Enter")
-        expect(step).to_have_value(str(value))
-        expect(step).to_have_attribute("aria-valuetext", f"{value} of {last}")
-    expect(forward).to_have_attribute("aria-disabled", "true")
-    forward.press("Enter")
-    expect(step).to_have_value(str(last))
-    expect(forward).to_be_focused()
-
-
-@pytest.mark.browser
 def test_a_shorter_search_takes_the_step_back(search: Locator) -> None:
     choose(search, "cadillac", 4)
     search.get_by_label("Word", exact=True).select_option("attach")
@@ -321,21 +323,6 @@ def test_a_click_on_the_tree_shows_that_beginning(search: Locator) -> None:
     expect(search.get_by_label("Step", exact=True)).to_have_value("2")
     expect(search.get_by_label(SHOWN, exact=True)).to_have_value("2")
     assert "Goes in: <bos> AH. Comes out: T" in words_of(search)
-
-
-@pytest.mark.browser
-def test_play_goes_on_by_itself_and_pauses(timed_tab: Page, address: str) -> None:
-    open_page(timed_tab, f"{address}/{SEARCH_PAGE}")
-    stop_clock(timed_tab)
-    search = timed_tab.locator('figure[data-figure="decoding"]')
-    step = search.get_by_label("Step", exact=True)
-    search.get_by_role("button", name="Play").click()
-    timed_tab.clock.run_for(3100)
-    expect(step).to_have_value("3")
-    search.get_by_role("button", name="Pause").click()
-    expect(search.get_by_role("button", name="Play")).to_be_visible()
-    timed_tab.clock.run_for(3100)
-    expect(step).to_have_value("3")
 
 
 @pytest.mark.browser
@@ -359,15 +346,8 @@ def test_the_search_fits_its_place(browser: Browser, address: str, width: int) -
     search = page.locator('figure[data-figure="decoding"]')
     for word in words_to_choose(search):
         choose(search, word, 4)
-        outside = search.locator(".moving-pictures svg").evaluate_all(
-            """pictures => pictures.flatMap((picture) => {
-              const frame = picture.getBoundingClientRect();
-              return [...picture.querySelectorAll("text, rect")].filter((one) => {
-                const box = one.getBoundingClientRect();
-                return box.width > 0 && (box.left < frame.left - 1 || box.right > frame.right + 1
-                  || box.top < frame.top - 1 || box.bottom > frame.bottom + 1);
-              }).map((one) => `${picture.classList} ${one.outerHTML}`);
-            })"""
-        )
-        assert outside == [], word
+        parts = labels_of(search.locator(".moving-pictures svg :is(text, rect)"))
+        shown = [each for each in parts if each.right > each.left]
+        assert [each for each in shown if not each.inside] == [], word
+        assert width < 390 or min(each.height for each in shown if each.text) >= 11, word
     page.close()

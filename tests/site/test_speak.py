@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from book._extensions.speller import WEIGHTS, spoken_steps, weights_script
 from tests.site.conftest import SETTLE, open_page, run_axe, stop_clock
-from transformer_ref.applications.g2p import Speller, load_g2p
+from transformer_ref.applications.g2p import Speller
 from transformer_ref.data import PHONEMES, load_cmudict
 from transformer_ref.decoding import beam_search
 
@@ -44,12 +44,6 @@ LOAD = """async () => {
   }
   window.model = new window.speller.Model(window.speller.weights);
 }"""
-
-
-@pytest.fixture(scope="module")
-def speller() -> Speller:
-    """Load the trained model once."""
-    return load_g2p(torch.device("cpu"))
 
 
 @pytest.fixture(scope="module")
