@@ -23,6 +23,11 @@ class GrowingCache:
         self._room: list[Tensor] = []  # keys and values, (B, H, at least length, K) each
         self._length = 0
 
+    @property
+    def length(self) -> int:
+        """Tokens whose keys and values are here."""
+        return self._length
+
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Append the new tokens, and return all so far.
 

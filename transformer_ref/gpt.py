@@ -69,6 +69,9 @@ class GPTConfig:
         require_choice("activation", self.activation, get_args(Activation))
 
 
+_ENDS_A_SUBLAYER = ("out_proj.weight", "linear2.weight", "down.weight")
+
+
 class GPT(PretrainedModel):
     """A decoder-only Transformer: each position scores the token after it.
 
@@ -107,7 +110,7 @@ class GPT(PretrainedModel):
     @torch.no_grad()
     def _shrink_what_is_added(self) -> None:
         for name, weight in self.layers.named_parameters():
-            if name.endswith(("self_attention.out_proj.weight", "feed_forward.linear2.weight")):
+            if name.endswith(_ENDS_A_SUBLAYER):
                 weight.mul_((2 * len(self.layers)) ** -0.5)
 
     def forward(

@@ -26,6 +26,7 @@ from transformer_ref import (
     masks,
     metrics,
     model,
+    modern,
     plotting,
     positions,
     tokenizers,
@@ -426,6 +427,24 @@ GPT = {
             "temperature": (-1.0, NAN, "1"),
             **CUT,
             "eos_id": (-1, 19, 0.5),
+        },
+    ),
+}
+
+MODERN = {
+    "modern.rotate": Entry(
+        modern.rotate,
+        {"x": x(3, 4), "positions": torch.arange(3)},
+        {"x": (Bad(x(3, 5), "must be even", "d_model"),), "pairing": ("half", None)},
+    ),
+    "modern.ModernConfig.__init__": Entry(
+        modern.ModernConfig,
+        {"vocab_size": 19},
+        {
+            **GPT["gpt.GPTConfig.__init__"].bad,
+            "d_model": (*SIZES, Bad(12, "got d_model / num_heads = 1", "rotary")),
+            "norm": ("post", None),
+            "num_sets": (*SIZES_OR_NONE, 5),
         },
     ),
 }
@@ -1066,6 +1085,11 @@ WITHOUT_A_CASE = {
     "layers.*.forward.*": "called by the models, which check",
     "model.Encoder.forward.*": "called by the models, which check",
     "model.Decoder.forward.*": "called by the models, which check",
+    "modern.rotate.positions": "any number is an angle",
+    "modern.GroupedAttention.*": "made and called by the models, which check",
+    "modern.SwiGLU.*": "made and called by the models, which check",
+    "modern.ModernLayer.forward.*": "called by the models, which check",
+    "modern.NoPositions.*": "called by the models, which check",
     "masks.later_rows.*": "part of the models, which check",
     "masks.PreparedMask.*": "part of attention, which checks",
     "training.optimizers.*": "made by the Trainer, from a config that checks",
