@@ -59,8 +59,7 @@ c.CourseDirectory.db_url = os.environ.get(
 
 # What stands in an exercise where the solution was.
 c.ClearSolutions.code_stub = {
-    "python": "# YOUR CODE HERE\n"
-    'raise NotImplementedError("Not done yet: put your code here.")'
+    "python": '# YOUR CODE HERE\nraise NotImplementedError("Not done yet: put your code here.")'
 }
 
 # Submissions are rebuilt from the release when they are read, as `make grade` does it: there is
