@@ -149,7 +149,7 @@ def heads() -> Drawing:
         drawing.line([(x + 42, 198), (130 + 60 * number, 224)], role, arrow=True)
         drawing.grid((100 + 60 * number, 228), blank, role, cell=cell)
     drawing.text(
-        (276, 164), "weights of its\nown, times\nits values", "muted", size=13, anchor="start"
+        (276, 164), "its own\nweights, times\nits values", "muted", size=13, anchor="start"
     )
     drawing.text((228, 255), "joined", "muted", size=13, anchor="start")
     drawing.line([(160, 284), (160, 308)], arrow=True)
