@@ -107,6 +107,7 @@ def test_nothing_is_shown_before_the_reader_has_predicted_it(figure: Locator) ->
     arrows = figure.locator(".skipgram-plane .skipgram-old")
     expect(arrows).to_have_count(0)
     assert "Where will oil move?" in words_of(figure)
+    assert "oil and gas" not in words_of(figure)
     figure.get_by_role("button", name="Next").press("Enter")
     expect(arrows).to_have_count(1 + 1 + len(DATA["updates"][0]["drawn"]))
     figure.get_by_role("switch", name=OFF).press("Space")
