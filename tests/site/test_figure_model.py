@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from statistics import mean
@@ -17,12 +18,13 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from book._extensions.model import PART_TEXTS, TAKEN, WORDS
-from tests.site.conftest import open_page, run_axe, stop_clock
+from tests.site.conftest import labels_of, open_page, run_axe
 from tools.drawings.model_map import CHAPTERS, PARTS
 from tools.inputs import ROOT
 from transformer_ref.applications.g2p import Speller
 
 PAGE = "book/model.html"
+FIGURE = "model"
 ASSETS = ROOT / "transformer_ref/assets"
 
 
@@ -347,18 +349,8 @@ def test_who_comes_from_a_chapter_finds_its_parts_lit(quiet_tab: Page, address: 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
-def test_it_fits_its_place_and_does_not_jump(browser: Browser, address: str, width: int) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
-    open_page(page, f"{address}/{PAGE}")
-    figure = page.locator("figure.moving-figure")
-    outside = """svg => {
-      const frame = svg.getBoundingClientRect();
-      return [...svg.querySelectorAll("text, rect")].filter((one) => {
-        const box = one.getBoundingClientRect();
-        return box.width && (box.left < frame.left - 1 || box.right > frame.right + 1
-          || box.top < frame.top - 1 || box.bottom > frame.bottom + 1);
-      }).map((one) => one.outerHTML);
-    }"""
+def test_it_fits_its_place_and_does_not_jump(figure_at: Callable[..., Locator], width: int) -> None:
+    figure = figure_at(width, reduced_motion="reduce")
     sizes = """svg => [...svg.querySelectorAll("text")].map(
       (text) => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"""
     heights, places = set(), set()
@@ -370,7 +362,8 @@ def test_it_fits_its_place_and_does_not_jump(browser: Browser, address: str, wid
         while following.get_attribute("aria-disabled") == "false":
             press(figure, "Next")
             heights.add(figure.evaluate("one => one.offsetHeight"))
-        assert figure.locator("svg").evaluate(outside) == []
+        parts = labels_of(figure.locator("svg :is(text, rect)"))
+        assert [each for each in parts if each.right > each.left and not each.inside] == []
     for taken in TAKEN:
         choose(figure, "Part", taken.parts[-1])
         press(figure, f"Take away {taken.what}")
@@ -378,35 +371,29 @@ def test_it_fits_its_place_and_does_not_jump(browser: Browser, address: str, wid
     assert min(figure.locator("svg").evaluate(sizes)) >= (11.99 if width >= 390 else 10.5)
     if width >= 390:  # a smaller phone has more lines of words
         assert len(heights) == len(places) == 1, (heights, places)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.close()
+    assert figure.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.browser
-def test_play_is_offered_only_where_motion_is_welcome(browser: Browser, address: str) -> None:
+def test_play_is_offered_only_where_motion_is_welcome(figure_at: Callable[..., Locator]) -> None:
     for motion in ("no-preference", "reduce"):
-        page = browser.new_page(reduced_motion=motion)  # type: ignore[arg-type]
-        open_page(page, f"{address}/{PAGE}")
-        figure = page.locator("figure.moving-figure")
+        figure = figure_at(1280, reduced_motion=motion)
         moves = motion == "no-preference"
         expect(figure.get_by_role("button", name="Play")).to_be_visible(visible=moves)
         duration = figure.locator(".model-tokens").first.evaluate(
             "one => getComputedStyle(one).transitionDuration"
         )
         assert (duration != "0s") == moves
-        page.close()
 
 
 @pytest.mark.browser
-def test_play_goes_on_by_itself(timed_tab: Page, address: str) -> None:
-    open_page(timed_tab, f"{address}/{PAGE}")
-    stop_clock(timed_tab)
-    figure = timed_tab.locator("figure.moving-figure")
+def test_play_goes_on_by_itself(timed_figure: Locator) -> None:
+    figure, clock = timed_figure, timed_figure.page.clock
     press(figure, "Play")
-    timed_tab.clock.run_for(2 * 1100 + 100)
+    clock.run_for(2 * 1100 + 100)
     expect(figure.locator(".moving-words li").first).to_contain_text("Step 2 of")
     press(figure, "Pause")
-    timed_tab.clock.run_for(5000)
+    clock.run_for(5000)
     expect(figure.locator(".moving-words li").first).to_contain_text("Step 2 of")
 
 

@@ -14,6 +14,7 @@ from lxml import html
 
 from tools.build_book import ROOT, SITE
 
+# The start page's address only forwards to book/index.html.
 PAGES = sorted(
     path.relative_to(SITE).as_posix()
     for path in SITE.rglob("*.html")

@@ -9,16 +9,10 @@ from typing import Any
 import pytest
 
 from tests.site.conftest import MODES, Visit
-from tools.build_book import SITE
+from tests.site.test_html import PAGES
 
 pytestmark = pytest.mark.browser
 
-# The start page's address only forwards to book/index.html.
-PAGES = sorted(
-    path.relative_to(SITE).as_posix()
-    for path in SITE.rglob("*.html")
-    if "_static" not in path.parts and path != SITE / "index.html"
-) or ["book/index.html"]
 # The listings of the package's source differ only in their text, so one represents the others.
 LISTINGS = {name for name in PAGES if name.startswith("_modules/transformer_ref/")}
 LISTINGS.discard("_modules/transformer_ref/attention.html")

@@ -12,7 +12,7 @@ import itertools
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,13 @@ import torch
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from book._extensions.speller import WEIGHTS, spoken_steps, weights_script
-from tests.site.conftest import SETTLE, open_page, run_axe, stop_clock
+from tests.site.conftest import SETTLE, open_page, run_axe
 from transformer_ref.applications.g2p import Speller
 from transformer_ref.data import PHONEMES, load_cmudict
 from transformer_ref.decoding import beam_search
 
 PAGE = "book/speak.html"
+FIGURE = "speak"
 LOGITS, WEIGHT = 0.01, 0.005  # tolerances
 WORDS = ("knight", "chaos", "o'clock", "dethrone", "a", "antidisestablishmentarianism")
 
@@ -415,19 +416,17 @@ def test_what_is_done_while_the_model_comes_is_not_lost(browser: Browser, addres
 
 @pytest.mark.browser
 def test_phonemes_come_one_by_one_and_all_at_once_for_less_motion(
-    timed_tab: Page, address: str, figure: Locator
+    timed_figure: Locator, figure: Locator
 ) -> None:
     speak(figure, "tea")
     expect(figure.get_by_role("button", name="Play")).to_be_hidden()
-    open_page(timed_tab, f"{address}/{PAGE}")
-    stop_clock(timed_tab)
-    moving = timed_tab.locator("figure.moving-figure")
+    moving = timed_figure
     moving.get_by_label("Your word").fill("tea")
     moving.get_by_label("Your word").press("Enter")
     expect(moving.locator(".moving-words")).to_contain_text("Step 1 of 3")
     expect(moving.locator(".speak-phoneme")).to_have_count(1)
     expect(moving.get_by_role("button", name="Pause")).to_be_visible()
-    timed_tab.clock.run_for(2 * 900 + 100)
+    moving.page.clock.run_for(2 * 900 + 100)
     expect(moving.locator(".speak-phoneme")).to_have_count(3)
     expect(moving.get_by_role("button", name="Play")).to_be_visible()
 
@@ -582,11 +581,11 @@ def test_without_javascript_there_are_a_picture_and_a_summary(
 
 @pytest.mark.browser
 @pytest.mark.parametrize("colours", ["light", "dark"])
-def test_axe_finds_nothing_when_all_is_open(browser: Browser, address: str, colours: Any) -> None:
+def test_axe_finds_nothing_when_all_is_open(
+    figure_at: Callable[..., Locator], colours: str
+) -> None:
     """A page's own test looks at it as it opens; here are a card, both folds and each state."""
-    page = browser.new_page(reduced_motion="reduce", color_scheme=colours)
-    open_page(page, f"{address}/{PAGE}")
-    figure = page.locator("figure.moving-figure")
+    figure = figure_at(1280, reduced_motion="reduce", color_scheme=colours)
     speak(figure, "chaos")
     figure.get_by_text("The numbers, as a heat map").click()
     figure.get_by_role("button", name="Take the tour").click()
@@ -599,9 +598,7 @@ def test_axe_finds_nothing_when_all_is_open(browser: Browser, address: str, colo
     expect(figure.locator(".moving-words")).to_contain_text("head 1.2 off; without")
     axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     mode = "desktop-dark" if colours == "dark" else "desktop-light"
-    violations = run_axe(page, axe, mode, contrast=True)
-    page.close()
-    assert violations == []
+    assert run_axe(figure.page, axe, mode, contrast=True) == []
 
 
 @pytest.mark.weekly
@@ -632,10 +629,8 @@ def test_what_is_printed_is_the_picture_and_its_words(figure: Locator) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("word", ["knight", "antidisestablishmentarianism"])
-def test_it_fits_a_phone_and_can_be_read(browser: Browser, address: str, word: str) -> None:
-    page = browser.new_page(viewport={"width": 375, "height": 800}, reduced_motion="reduce")
-    open_page(page, f"{address}/{PAGE}")
-    figure = page.locator("figure.moving-figure")
+def test_it_fits_a_phone_and_can_be_read(figure_at: Callable[..., Locator], word: str) -> None:
+    figure = figure_at(375, reduced_motion="reduce")
     speak(figure, word)
     for fold in figure.locator("summary").all():
         fold.click()
@@ -658,7 +653,6 @@ def test_it_fits_a_phone_and_can_be_read(browser: Browser, address: str, word: s
           };
         }"""
     )
-    page.close()
     assert found["sideways"] <= 0
     assert found["outside"] == 0
     assert found["narrowest"] >= 21  # wide enough for a finger, and then the word scrolls
