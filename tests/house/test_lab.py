@@ -302,11 +302,11 @@ def wait_for(server: Server, process: subprocess.Popen[bytes]) -> None:
     pytest.fail("no answer within a minute: " + (server.root / "log").read_text())
 
 
-def links() -> list[tuple[str, str]]:
-    """All links of all exercises that lead to another file: the exercise and the target."""
+def links(folder: Path) -> list[tuple[str, str]]:
+    """All links of all notebooks that lead to another file: the exercise and the target."""
     return [
         (path.parent.name, target)
-        for path in sorted(ROOT.glob("exercises/*/*.ipynb"))
+        for path in sorted(folder.glob("*/*.ipynb"))
         for each in notebooks.read(path).cells
         if each.cell_type == "markdown"
         for target in re.findall(r"\]\(([^)\s]+)\)", each.source)
@@ -327,17 +327,8 @@ def test_jupyterlab_opens_in_my_work(server: Server) -> None:
 @pytest.mark.weekly
 def test_every_link_leads_to_its_section(server: Server) -> None:
     """Where JupyterLab goes for a link: a path from the notebook's folder, or from the root."""
-    given = links()
-    assert len(given) > 100
-    working = [
-        (slug, target)
-        for slug in sorted({slug for slug, _ in given})
-        for each in notebooks.read(server.root / f"my-work/{slug}/{slug}.ipynb").cells
-        if each.cell_type == "markdown"
-        for target in re.findall(r"\]\(([^)\s]+)\)", each.source)
-        if "://" not in target
-    ]
-    assert len(working) == len(given)
+    given, working = links(ROOT / "exercises"), links(server.root / "my-work")
+    assert len(working) == len(given) > 100
     opened = {}
     for (slug, released), (_, target) in zip(given, working, strict=True):
         path, _, fragment = target.partition("#")

@@ -66,34 +66,6 @@ def test_what_people_set_for_other_projects_stays_outside(tmp_path: Path) -> Non
     assert done.stdout == ""
 
 
-@pytest.mark.weekly
-def test_short_targets_work_whatever_people_set_for_other_projects(tmp_path: Path) -> None:
-    package = tmp_path / "transformer_ref"
-    package.mkdir()
-    (package / "__init__.py").write_text("raise ImportError('the package of another project')")
-    kernel = tmp_path / "kernels" / "python3"
-    kernel.mkdir(parents=True)
-    (kernel / "kernel.json").write_text('{"argv": ["false"], "display_name": "false"}')
-    (tmp_path / "start.py").write_text("raise SystemExit('the start of another project')")
-    theirs = {
-        "JUPYTER_PATH": str(tmp_path),
-        "PYTHONHOME": str(tmp_path),
-        "PYTHONPATH": str(tmp_path),
-        "PYTHONSAFEPATH": "1",
-        "PYTHONSTARTUP": str(tmp_path / "start.py"),
-    }
-    for arguments in (["help"], ["exercises", "ARGS=--help"], ["grader-report", "ARGS=--help"]):
-        done = subprocess.run(
-            ["make", "--no-print-directory", *arguments],
-            cwd=ROOT,
-            env={**os.environ, **theirs},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, (arguments, done.stderr)
-
-
 def test_continuous_integration_runs_the_command_of_the_readme() -> None:
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
     commands = [line for line in lines if line and not line.startswith(("#", "set ", "cd "))]

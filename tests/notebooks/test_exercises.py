@@ -284,11 +284,6 @@ def test_each_assignment_has_its_checks() -> None:
     assert sorted(SLUGS) == sorted(registry.SLUGS)
 
 
-@with_tasks
-def test_each_assignment_has_a_bug_to_find(slug: str) -> None:
-    assert f"{slug}.find_the_bug" in [task.key for task in tasks(read("solutions", slug))]
-
-
 # --- unsolved and solved -------------------------------------------------------------------------
 
 

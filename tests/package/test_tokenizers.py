@@ -182,13 +182,6 @@ def test_another_tokenizer_takes_the_place_of_the_one_before(
 
 
 @each_class
-def test_tokenizer_json_can_be_read_by_the_library(tokenizer_class: Any, tmp_path: Path) -> None:
-    tokenizer_class.train(TEXTS).save_pretrained(tmp_path)
-    for path in tmp_path.glob("tokenizer.json"):
-        library.Tokenizer.from_file(str(path))
-
-
-@each_class
 def test_a_tokenizer_travels_to_another_process(tokenizer_class: Any) -> None:
     tokenizer = tokenizer_class.train(TEXTS)
     copy = pickle.loads(pickle.dumps(tokenizer))
@@ -216,6 +209,13 @@ def test_texts_may_come_one_at_a_time() -> None:
         ("snake_case", ["snake", "_", "case"]),
         ("Größe\u00a0漢字", ["Größe", "漢字"]),
         ("👍👍", ["👍", "👍"]),
+        # A letter keeps its marks.
+        ("un cafe\u0301s!", ["un", "cafe\u0301s", "!"]),
+        ("नमस्ते दुनिया।", ["नमस्ते", "दुनिया", "।"]),
+        ("❤\ufe0f", ["❤\ufe0f"]),
+        ("\u0301a", ["\u0301", "a"]),
+        ("a \u0301", ["a", "\u0301"]),
+        ("a.\u0301b", ["a", ".\u0301", "b"]),
     ],
 )
 def test_words(text: str, tokens: list[str]) -> None:
@@ -249,21 +249,6 @@ def test_words_are_what_the_definition_says(text: str) -> None:
 @given(st.text("ae\u0301\u0302 .\u0928\u092e\u0938\u094d\u0924\u0947"))
 def test_marks_stay_with_their_letters(text: str) -> None:
     assert WordTokenizer([]).tokenize(text) == words_by_definition(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("un cafe\u0301s!", ["un", "cafe\u0301s", "!"]),
-        ("नमस्ते दुनिया।", ["नमस्ते", "दुनिया", "।"]),
-        ("❤\ufe0f", ["❤\ufe0f"]),
-        ("\u0301a", ["\u0301", "a"]),
-        ("a \u0301", ["a", "\u0301"]),
-        ("a.\u0301b", ["a", ".\u0301", "b"]),
-    ],
-)
-def test_a_letter_keeps_its_marks(text: str, tokens: list[str]) -> None:
-    assert WordTokenizer([]).tokenize(text) == tokens
 
 
 def test_words_by_falling_frequency_ties_alphabetical() -> None:
