@@ -97,14 +97,6 @@ def test_the_neighbours_are_far_enough_apart_to_be_told(seed):
         assert 1 <= case.arguments["k"] < len(weight)
 
 
-@pytest.mark.parametrize("key", [EMBED, LOSS, BUG])
-def test_gradients_dtypes_and_layouts_are_tried(key):
-    cases = make_exam(key, 1).cases
-    assert {case.dtype for case in cases} == {"float32", "float64"}
-    assert any(case.layout == "strided" for case in cases)
-    assert sum(case.cotangent is not None for case in cases) >= 2
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_products_of_the_loss_reach_200(seed):
     sizes = set()

@@ -610,15 +610,6 @@ def test_modules_that_are_the_task_are_refused(answer, name):
     assert f"It calls {name}, " in result.message
 
 
-@pytest.mark.parametrize(
-    "name", [task.split(".")[1] for task in (SCORES, ATTENTION, SPLIT, MODULE)]
-)
-def test_the_reference_piece_itself_is_refused(name):
-    result = grade(f"attention.{name}", getattr(reference, name))
-    assert result.score == 0.0
-    assert f"It calls transformer_ref.attention.{name}, " in result.message
-
-
 def test_a_mention_is_not_a_call():
     def mentions(query, key, value, mask=None):
         _ = (
