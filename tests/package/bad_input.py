@@ -40,6 +40,7 @@ from transformer_ref.cache import KVCache
 NAN = float("nan")
 SIZES = (0, -1, 2.5, "8", True, None)  # no size
 SIZES_OR_NONE = SIZES[:-1]
+PENALTIES = (-0.1, NAN, float("inf"), "1", None)  # no penalty for a length
 RATES = (-0.1, 1.0, NAN, "0.1", None)  # no dropout rate
 
 
@@ -165,22 +166,15 @@ ATTENTION = {
 }
 
 MASKS = {
-    "masks.padding_mask": Entry(
-        masks.padding_mask,
-        {"ids": ids(2, 3), "pad_id": 0},
-        {"ids": no_ids(), "pad_id": (None, 0.5, "0")},
-    ),
-    "masks.padding_mask_or_none": Entry(
-        masks.padding_mask_or_none,
-        {"ids": ids(2, 3), "pad_id": 0},
-        {"ids": no_ids(), "pad_id": (None, 0.5, "0")},
-    ),
+    **{
+        f"masks.{make.__name__}": Entry(
+            make,
+            {"ids": ids(2, 3), "pad_id": 0},
+            {"ids": no_ids(), "pad_id": (None, 0.5, "0")},
+        )
+        for make in (masks.padding_mask, masks.padding_mask_or_none, masks.target_mask)
+    },
     "masks.causal_mask": Entry(masks.causal_mask, {"length": 3}, {"length": SIZES}),
-    "masks.target_mask": Entry(
-        masks.target_mask,
-        {"ids": ids(2, 3), "pad_id": 0},
-        {"ids": no_ids(), "pad_id": (None, 0.5, "0")},
-    ),
     "masks.masked_softmax": Entry(
         masks.masked_softmax,
         {"scores": x(2, 3, 5, 7), "mask": None},
@@ -188,6 +182,11 @@ MASKS = {
     ),
 }
 
+FAR = Bad(x(2, 6, 12), "positions 4..9, but max_len = 9", "input")
+NO_OFFSET = (
+    Bad(5, "positions 5..9, but max_len = 9", "positions"),
+    Bad(-1, "positions -1..3", "positions"),
+)
 POSITIONS = {
     "positions.frequencies": Entry(
         positions.frequencies, {"d_model": 12}, {"d_model": (*SIZES, 7)}
@@ -224,26 +223,14 @@ POSITIONS = {
         positions.SinusoidalPositions(12, 9),
         {"x": x(2, 5, 12), "offset": 4},
         {
-            "x": (
-                *(bad for bad in no_hidden(5) if bad.dtype != torch.float64),
-                Bad(x(2, 6, 12), "positions 4..9, but max_len = 9", "input"),
-            ),
-            "offset": (
-                Bad(5, "positions 5..9, but max_len = 9", "positions"),
-                Bad(-1, "positions -1..3", "positions"),
-            ),
+            "x": (*(bad for bad in no_hidden(5) if bad.dtype != torch.float64), FAR),
+            "offset": NO_OFFSET,
         },
     ),
     "positions.LearnedPositions.forward": Entry(
         positions.LearnedPositions(12, 9),
         {"x": x(2, 5, 12), "offset": 4},
-        {
-            "x": (*no_hidden(5), Bad(x(2, 6, 12), "positions 4..9, but max_len = 9", "input")),
-            "offset": (
-                Bad(5, "positions 5..9, but max_len = 9", "positions"),
-                Bad(-1, "positions -1..3", "positions"),
-            ),
-        },
+        {"x": (*no_hidden(5), FAR), "offset": NO_OFFSET},
     ),
 }
 
@@ -387,7 +374,7 @@ DECODING = {
             **NO_SEARCH,
             "beam_size": SIZES,
             "num_return": (*SIZES, 4),
-            "length_penalty": (-0.1, NAN, float("inf"), "1", None),
+            "length_penalty": PENALTIES,
         },
     ),
 }
@@ -451,13 +438,7 @@ MODERN = {
 
 EXAMPLES = [([3, 4], [1, 5, 2]), ([5], [1, 2])]
 LABELS = torch.tensor([[3, 4, 2], [5, 2, 0]])
-COUNTS = (
-    "epochs",
-    "batch_size",
-    "warmup",
-    "save_every",
-    "accumulate",
-)
+COUNTS = ("epochs", "batch_size", "warmup", "save_every", "accumulate")
 TRAINING = {
     "batching.pad_batch": Entry(
         batching.pad_batch,
@@ -577,7 +558,7 @@ NO_TEXTS = (
 )
 NO_SPECIALS = (
     Bad("<mask>", "got one: '<mask>'"),
-    Bad(["<unk>"], "got twice: ['<unk>']", "tokens"),
+    Bad(["<pad>"], "got twice: ['<pad>']", "tokens"),
     Bad(["<s>", ""], "got ''", "tokens"),
 )
 TWO_ROWS = Bad(torch.tensor([[4, 5]]), "got tensor([4, 5]) in it")
@@ -588,11 +569,7 @@ TOKENIZERS: dict[str, Entry] = {
         {"tokens": ["a", "b"]},
         {
             "tokens": (Bad(["a", "a"], "got twice: ['a']"), Bad([""], "got ''"), Bad([3], "got 3")),
-            "specials": (
-                Bad("<mask>", "got one"),
-                Bad(["<pad>"], "['<pad>']", "tokens"),
-                Bad(["<s>", ""], "got ''", "tokens"),
-            ),
+            "specials": NO_SPECIALS,
         },
     ),
     "vocabulary.Vocabulary.encode": Entry(
@@ -864,8 +841,7 @@ TRANSLATOR = translation.Translator(
     *translation.train_tokenizers(PAIRS, "char"),
     torch.device("cpu"),
 )
-HOW = {"beam_size": SIZES, "batch_size": SIZES}
-PENALTIES = (-0.1, NAN, float("inf"), "1", None)
+HOW = {"beam_size": SIZES, "batch_size": SIZES, "length_penalty": PENALTIES}
 TRANSLATION = {
     "applications.translation.decode_all": Entry(
         translation.decode_all,
@@ -885,7 +861,6 @@ TRANSLATION = {
             "bos_id": (-1, 19, 0.5, None),
             "eos_id": (-1, 19, 0.5, None),
             "max_len": (-1, 17, 2.5, "8"),
-            "length_penalty": PENALTIES,
             **HOW,
         },
     ),
@@ -900,7 +875,6 @@ TRANSLATION = {
         {"texts": ["ab", ""], "beam_size": 2},
         {
             "texts": ("ab", Bad(["a" * 17], "texts[0] must .. got 18"), Bad([3], "got 3")),
-            "length_penalty": PENALTIES,
             **HOW,
         },
     ),
@@ -917,7 +891,7 @@ TRANSLATION = {
     "applications.translation.Translator.evaluate": Entry(
         TRANSLATOR.evaluate,
         {"pairs": PAIRS, "beam_size": 2},
-        {"pairs": (Bad([], "got", "references"),), "length_penalty": PENALTIES, **HOW},
+        {"pairs": (Bad([], "got", "references"),), **HOW},
     ),
     "applications.translation.Translator.from_pretrained": Entry(
         translation.Translator.from_pretrained, {}, NO_FOLDER, runs=False
@@ -953,20 +927,12 @@ G2P = {
     "applications.g2p.Speller.pronounce_all": Entry(
         SPELLER.pronounce_all,
         {"words": ["cat"], "beam_size": 2},
-        {
-            "words": (*NO_WORDS, Bad(["a" * 65], "got 65", "sources")),
-            "length_penalty": PENALTIES,
-            **HOW,
-        },
+        {"words": (*NO_WORDS, Bad(["a" * 65], "got 65", "sources")), **HOW},
     ),
     "applications.g2p.Speller.translate": Entry(
         SPELLER.translate,
         {"texts": ["cat"], "beam_size": 2},
-        {
-            "texts": (NO_WORDS[0], Bad(["cat", "c4t"], "token '4' is not in the vocabulary", "")),
-            "length_penalty": PENALTIES,
-            **HOW,
-        },
+        {"texts": (NO_WORDS[0], Bad(["cat", "c4t"], "token '4' is not in", "")), **HOW},
     ),
     "applications.g2p.Speller.pronounce": Entry(
         SPELLER.pronounce, {"word": "cat"}, {"word": NO_WORD}
@@ -982,7 +948,6 @@ G2P = {
                 Bad([], "got 0 and 0", "references"),
                 Bad([("cat", [])], "references[0] must .. got []", "references"),
             ),
-            "length_penalty": PENALTIES,
             **HOW,
         },
     ),
