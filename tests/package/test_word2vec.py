@@ -546,43 +546,26 @@ def test_lines_of_the_first_tool_are_read(tmp_path: Path) -> None:
     torch.testing.assert_close(weight, torch.tensor([[1.0, -2e-3], [0.5, 4.0]]))
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", ", line 1: must be two numbers, V and D, got ''"),
-        (b"a 1 2 3\nb 4 5 6\n", ", line 1: must be two numbers, V and D, got 'a 1 2 3'"),
-        (b"2 x\n", ", line 1: must be two numbers, V and D, got '2 x'"),
-        (b"2 3\na 1 2 3\n", ", line 1: says 2 words, but 1 lines follow"),
-        (b"1 3\na 1 2 3\nb 4 5 6\n", ", line 1: says 1 words, but 2 lines follow"),
-        (b"2 3\na 1 2 3\nb 4 5\n", ", line 3: must be a token and 3 numbers, got 'b 4 5'"),
-        (b"2 3\na 1 2 3 4\nb 4 5 6\n", ", line 2: must be a token and 3 numbers, got 'a 1 2 3 4'"),
-        (b"2 3\na 1 two 3\nb 4 5 6\n", ", line 2: must be a token and 3 numbers, got 'a 1 two 3'"),
-        (b"2 3\na 1 nan 3\nb 4 5 6\n", ", line 2: must be a token and 3 numbers, got 'a 1 nan 3'"),
-        (b"2 3\na 1 1e99 3\nb 4 5 6\n", ", line 2: must be a token and 3 numbers"),
-        (b"2 3\na  1 2 3\nb 4 5 6\n", ", line 2: must be a token and 3 numbers, got 'a  1 2 3'"),
-        (b"2 3\n 1 2 3\nb 4 5 6\n", ", line 2: must be a token and 3 numbers, got ' 1 2 3'"),
-        (b"2 3\na 1 2 3\n\n", ", line 3: must be a token and 3 numbers, got ''"),
-        (b"2 3\na 1 2 3\na 4 5 6\n", ", line 3: 'a' stands on line 2 too"),
-        (b"2 3\na 1 2 3\n\xff 4 5 6\n", "damaged"),
-    ],
-    ids=[
-        "empty",
-        "no header",
-        "half a header",
-        "cut off",
-        "too long",
-        "too few numbers",
-        "too many numbers",
-        "no number",
-        "not a number",
-        "too large a number",
-        "two spaces",
-        "no token",
-        "no line",
-        "twice",
-        "not utf-8",
-    ],
-)
+DAMAGED = {
+    "empty": (b"", "line 1: must be two numbers, V and D, got ''"),
+    "no header": (b"a 1 2 3\nb 4 5 6\n", "line 1: must be two numbers, V and D, got 'a 1 2 3'"),
+    "half a header": (b"2 x\n", "line 1: must be two numbers, V and D, got '2 x'"),
+    "cut off": (b"2 3\na 1 2 3\n", "line 1: says 2 words, but 1 lines follow"),
+    "too long": (b"1 3\na 1 2 3\nb 4 5 6\n", "line 1: says 1 words, but 2 lines follow"),
+    "too few numbers": (b"2 3\na 1 2 3\nb 4 5\n", "line 3: must be a token and 3 numbers"),
+    "too many numbers": (b"2 3\na 1 2 3 4\nb 4 5 6\n", "and 3 numbers, got 'a 1 2 3 4'"),
+    "no number": (b"2 3\na 1 two 3\nb 4 5 6\n", "line 2: must be a token and 3 numbers"),
+    "not a number": (b"2 3\na 1 nan 3\nb 4 5 6\n", "line 2: must be a token and 3 numbers"),
+    "too large a number": (b"2 3\na 1 1e99 3\nb 4 5 6\n", "line 2: must be a token and 3"),
+    "two spaces": (b"2 3\na  1 2 3\nb 4 5 6\n", "line 2: must be a token and 3 numbers"),
+    "no token": (b"2 3\n 1 2 3\nb 4 5 6\n", "must be a token and 3 numbers, got ' 1 2 3'"),
+    "no line": (b"2 3\na 1 2 3\n\n", "line 3: must be a token and 3 numbers, got ''"),
+    "twice": (b"2 3\na 1 2 3\na 4 5 6\n", "line 3: 'a' stands on line 2 too"),
+    "not utf-8": (b"2 3\na 1 2 3\n\xff 4 5 6\n", "damaged"),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), DAMAGED.values(), ids=DAMAGED)
 @pytest.mark.filterwarnings("error")
 def test_a_damaged_file_is_refused_by_name_and_line(
     tmp_path: Path, content: bytes, words: str
