@@ -14,6 +14,8 @@ from lxml import html
 
 from tools.build_book import ROOT, SITE
 
+pytestmark = pytest.mark.usefixtures("site")
+
 # The start page's address only forwards to book/index.html.
 PAGES = sorted(
     path.relative_to(SITE).as_posix()
@@ -47,7 +49,6 @@ def of_class(name: str) -> str:
     return f"contains(concat(' ', @class, ' '), ' {name} ')"
 
 
-@pytest.mark.usefixtures("site")
 @EVERY_PAGE
 def test_internal_links_resolve(name: str) -> None:
     here, dead = SITE / name, []
@@ -63,7 +64,6 @@ def test_internal_links_resolve(name: str) -> None:
     assert dead == []
 
 
-@pytest.mark.usefixtures("site")
 @EVERY_PAGE
 def test_nothing_points_into_this_machine(name: str) -> None:
     schemes = {urlsplit(reference).scheme for reference in references(SITE / name)}
@@ -71,7 +71,6 @@ def test_nothing_points_into_this_machine(name: str) -> None:
     assert not [r for r in references(SITE / name) if "localhost" in r or "127.0.0.1" in r]
 
 
-@pytest.mark.usefixtures("site")
 @EVERY_PAGE
 def test_links_into_a_repository_need_its_address(name: str) -> None:
     """While _config.yml names no repository, no page offers a button that leads to one."""
@@ -84,7 +83,6 @@ def test_links_into_a_repository_need_its_address(name: str) -> None:
         assert any(link.startswith(settings["repository"]["url"]) for link in outside)
 
 
-@pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_shared_link_has_a_title_and_a_description(name: str) -> None:
     page = parse(SITE / name)
@@ -96,14 +94,12 @@ def test_a_shared_link_has_a_title_and_a_description(name: str) -> None:
     assert all(urlsplit(tags[key]).scheme for key in ("og:url", "og:image") if key in tags)
 
 
-@pytest.mark.usefixtures("site")
 @EVERY_PAGE
 def test_the_title_names_the_book_once(name: str) -> None:
     (title,) = parse(SITE / name).xpath("//head/title")
     assert title.text_content().count("The Transformer from the ground up") == 1
 
 
-@pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("name", WRITTEN)
 def test_headings_form_an_outline(name: str) -> None:
     (article,) = parse(SITE / name).xpath(f"//article[{of_class('bd-article')}]")
@@ -113,7 +109,6 @@ def test_headings_form_an_outline(name: str) -> None:
     assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
 
 
-@pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("name", [page for page in WRITTEN if page.startswith("book/api/")])
 def test_signatures_are_parsed(name: str) -> None:
     # What Sphinx cannot parse it prints raw: types with their whole path after a tilde.
@@ -122,14 +117,12 @@ def test_signatures_are_parsed(name: str) -> None:
     assert not [text for text in signatures if "~" in text]
 
 
-@pytest.mark.usefixtures("site")
 @EVERY_PAGE
 def test_there_is_a_favicon(name: str) -> None:
     (icon,) = parse(SITE / name).xpath("//link[@rel='icon']/@href")
     assert (SITE / name).parent.joinpath(icon).resolve().is_file()
 
 
-@pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("name", WRITTEN)
 def test_every_column_of_a_table_has_a_head(name: str) -> None:
     # axe says so too, but only behind all other stages.
@@ -147,7 +140,6 @@ def test_the_font_of_headings_stands_beside_its_licence(site: Path) -> None:
     assert sum(font.stat().st_size for font in folder.glob("*.woff2")) < 60_000
 
 
-@pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("name", [name for name in WRITTEN if name.startswith("book/")])
 def test_code_that_draws_and_tests_is_folded_once_at_the_end(name: str) -> None:
     page = parse(SITE / name)
