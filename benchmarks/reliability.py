@@ -14,6 +14,8 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from transformer_checks import grade
 from transformer_checks.judging.changes import Change, ChangeError, changed
 from transformer_checks.judging.exam import make_exam
@@ -59,7 +61,7 @@ def count_flakes(task: str, answers: Sequence[Any], seeds: Sequence[int]) -> Fla
         own = seeds[number :: len(answers)]
         for start in range(0, len(own), SEEDS_AT_ONCE):
             some = own[start : start + SEEDS_AT_ONCE]
-            exams = [make_exam(task, seed) for seed in some]
+            exams = [make_exam(task, seed, torch.cuda.is_available()) for seed in some]
             cases = [case for exam in exams for case in exam.cases]
             outcomes, how = run_answer(exams[0].task, answer, cases, SECONDS)
             rest = iter(outcomes)
