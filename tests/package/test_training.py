@@ -749,15 +749,8 @@ def test_a_stopped_run_goes_on_to_the_same_result(tmp_path, device, changes):
     resumed = new_trainer(tmp_path, config, device)
     assert resumed.step == 10
     assert resumed.history == stopped.history
-    assert [type(field) for field in astuple(resumed.history[0])] == [
-        int,
-        int,
-        float,
-        float,
-        float,
-        int,
-        float,
-    ]
+    types = [type(field) for field in astuple(resumed.history[0])]
+    assert types == [int, int, float, float, float, int, float]
     assert resumed.train(progress=False) == expected
     assert_same_weights(resumed.model, whole.model.state_dict())
     assert_same_weights(resumed.averaged_model, whole.averaged_model.state_dict())
