@@ -133,34 +133,19 @@ def test_the_dead_rows_follow_from_how_the_loss_was_made(seed):
 # --- what is told ----------------------------------------------------------------------------
 
 
-def loss_of(center, positive, negatives, log=F.logsigmoid):
-    real = (center * positive).sum(-1)
-    return -(log(real) + log(-(negatives @ center[..., None])[..., 0]).sum(-1)).mean()
-
-
 def test_a_loss_with_an_infinite_gradient_is_told():
     """Values are right: where() chooses the finite branch, and its gradient is NaN."""
 
-    def log_sigmoid(x):
+    def log(x):
         return torch.where(x > -80, torch.log(torch.sigmoid(x)), x)
 
-    result = grade(LOSS, lambda center, positive, negatives: loss_of(
-        center, positive, negatives, log_sigmoid
-    ))  # fmt: skip
+    def answer(center, positive, negatives):
+        real = (center * positive).sum(-1)
+        return -(log(real) + log(-(negatives @ center[..., None])[..., 0]).sum(-1)).mean()
+
+    result = grade(LOSS, answer)
     assert result.score < 1.0
     assert "the gradient of `center`" in result.message
-
-
-def test_a_pair_may_be_a_list():
-    def answer(ids, window):
-        return [[a, b] for a, b in reference_free_pairs(ids, window)]
-
-    assert grade(SKIPGRAM, answer).score == 1.0
-
-
-def reference_free_pairs(ids, window):
-    places = range(len(ids))
-    return [(ids[i], ids[j]) for i in places for j in places if 0 < abs(i - j) <= window]
 
 
 # --- modules that are returned ---------------------------------------------------------------
@@ -192,13 +177,6 @@ def test_whatever_is_returned_for_a_module_is_judged(returned, said):
     result = grade(PRETRAINED, lambda vectors, trainable, pad_id: returned(vectors))
     assert result.score == 0.0
     assert said in result.message, result.message
-
-
-def test_a_module_that_shares_memory_does_not_change_the_arguments():
-    def answer(vectors, trainable, pad_id):
-        return nn.Embedding.from_pretrained(vectors, freeze=not trainable, padding_idx=pad_id)
-
-    assert grade(PRETRAINED, answer).score == 1.0
 
 
 # --- what may and may not be called ----------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.checks.material.masking import bug_on_query_device, causal_compare, soft_inf
 from transformer_checks import grade
 from transformer_checks import masking as reference
 from transformer_checks.assignments.masking.cases import MODEL, depends
@@ -24,34 +25,6 @@ TARGET = "masking.target_mask"
 SOFTMAX = "masking.masked_softmax"
 BUG = "masking.find_the_bug"
 AHEAD = "masking.how_far_ahead"
-
-# Answers that are right, and not the reference's, which may not be called.
-
-
-def padding(ids, pad_id):
-    return (ids != pad_id)[:, None, None]
-
-
-def causal(length, device=None):
-    places = torch.arange(length, device=device)
-    return (places <= places[:, None])[None, None]
-
-
-def target(ids, pad_id):
-    return padding(ids, pad_id) & causal(ids.shape[1], ids.device)
-
-
-def softmax(scores, mask):
-    return scores.masked_fill(~mask, -math.inf).softmax(dim=-1).nan_to_num(0)
-
-
-def attend(query, key, value, mask):
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    return softmax(scores, mask) @ value
-
-
-def causal_attention(query, key, value, ids, pad_id):
-    return attend(query, key, value, target(ids, pad_id))
 
 
 def moved_outputs(model, x):
@@ -108,7 +81,7 @@ def test_a_case_in_bfloat16_holds_float32_and_hands_over_bfloat16():
 
     def watches(scores, mask):
         seen.append(scores.dtype)
-        return softmax(scores, mask)
+        return soft_inf(scores, mask)
 
     outcome = run_case(exam.task, watches, case)
     assert case.arguments["scores"].dtype == np.float32
@@ -158,7 +131,7 @@ def test_an_answer_that_brings_the_batch_to_the_cpu_is_told():
     def brings(query, key, value, ids, pad_id):
         if query.is_meta:
             query, key, value, ids = (torch.zeros(each.shape) for each in (query, key, value, ids))
-        return causal_attention(query, key, value, ids, pad_id)
+        return bug_on_query_device(query, key, value, ids, pad_id)
 
     result = grade(BUG, brings)
     assert result.passed == result.total - 3
@@ -199,6 +172,6 @@ def test_numbers_that_are_not_there_are_no_evidence():
     """On the device meta all masks look alike: a case there may not excuse or accuse an answer."""
     case = Case("length=4, device='meta'", {"length": 4, "device": "meta"})
     task = make_exam(CAUSAL, 0).task
-    upside_down = run_case(task, lambda length, device: ~causal(length, device), case)
+    upside_down = run_case(task, lambda length, device: ~causal_compare(length, device), case)
     assert upside_down.devices == {"mask": "meta"}
     assert not upside_down.values["mask"].any()

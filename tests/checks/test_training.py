@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
+from tests.checks.material.training import step_plain, usual
 from transformer_checks import grade
 from transformer_checks import training as reference
 from transformer_checks.assignments.made_arguments import OPTIMIZER
@@ -29,30 +29,6 @@ STEP = "training.accumulated_step"
 GAP = "training.largest_gap"
 BUG = "training.find_the_bug"
 STUCK = "training.stuck_parameters"
-
-# Answers that are right, and not the reference's, which may not be called.
-
-
-def loss(logits, labels, pad_id, label_smoothing=0.0):
-    return F.cross_entropy(
-        logits.flatten(0, 1),
-        labels.flatten(),
-        ignore_index=pad_id,
-        label_smoothing=label_smoothing,
-    )
-
-
-def forced(model, src, tgt, pad_id):
-    return loss(model(src, tgt[:, :-1]), tgt[:, 1:], pad_id)
-
-
-def step(model, src, tgt, optimizer, pad_id):
-    optimizer.zero_grad()
-    found = forced(model, src, tgt, pad_id)
-    found.backward()
-    optimizer.step()
-    return found.item()
-
 
 # --- the answers -----------------------------------------------------------------------------
 
@@ -138,7 +114,7 @@ def gradients_and_moves(case):
     optimizer = OPTIMIZER.make("optimizer", case, {"model": model}).value
     src, tgt = (torch.from_numpy(case.arguments[name]) for name in ("src", "tgt"))
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    step(model, src, tgt, optimizer, case.arguments["pad_id"])
+    step_plain(model, src, tgt, optimizer, case.arguments["pad_id"])
     named = dict(model.named_parameters())
     return (
         {name: 0.0 if p.grad is None else p.grad.abs().max().item() for name, p in named.items()},
@@ -210,12 +186,12 @@ class Zero(float):
 def replaces_the_optimizer(model, src, tgt, optimizer, pad_id, size):
     optimizer.step = optimizer.zero_grad = lambda *_: None
     optimizer.steps = 1
-    return forced(model, src, tgt, pad_id).item()
+    return usual(model, src, tgt, pad_id).item()
 
 
 def forges_the_count(model, src, tgt, optimizer, pad_id, size):
     optimizer.steps = "many"
-    return forced(model, src, tgt, pad_id).item()
+    return usual(model, src, tgt, pad_id).item()
 
 
 def empties_the_model(model, src, tgt, optimizer, pad_id, size):
