@@ -21,7 +21,6 @@ from transformer_ref import masks as package
 
 PADDING = "masking.padding_mask"
 CAUSAL = "masking.causal_mask"
-TARGET = "masking.target_mask"
 SOFTMAX = "masking.masked_softmax"
 BUG = "masking.find_the_bug"
 AHEAD = "masking.how_far_ahead"
@@ -153,16 +152,6 @@ def test_nan_is_excused_by_no_mask_that_hides_everything():
             all_see = bool(case.arguments["mask"].any(axis=-1).all())
             told.setdefault(all_see, set()).add(find_fault(exam, number, outcomes).kind)
     assert told == {True: {"nan.all-see"}, False: {"nan"}}
-
-
-# --- what may and may not be called ----------------------------------------------------------
-
-
-def test_pieces_of_earlier_tasks_are_welcome():
-    def combined(ids, pad_id):
-        return package.padding_mask(ids, pad_id) & package.causal_mask(ids.shape[1], ids.device)
-
-    assert grade(TARGET, combined).score == 1.0
 
 
 # --- forged results --------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.checks.material.positions import table_tutorial
 from transformer_checks import grade
 from transformer_checks import positions as reference
 from transformer_checks.assignments.positions import cases
@@ -16,26 +17,16 @@ from transformer_checks.running.asking import run_case
 from transformer_checks.task import Outcome
 from transformer_ref import positions as package
 
-TABLE = "positions.sinusoidal_encoding"
 MODULE = "positions.PositionalEncoding"
 EFFECT = "positions.order_effect"
 
-# Answers that are right, and not the reference's, which may not be called.
-
-
-def frequencies(d_model):
-    return 10_000.0 ** (-torch.arange(0, d_model, 2) / d_model)
-
-
-def table(num_positions, d_model):
-    angles = torch.arange(num_positions)[:, None] * frequencies(d_model)
-    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
-
 
 class Positional(nn.Module):
+    """A right answer, with a method for what it refuses."""
+
     def __init__(self, d_model, max_len, dropout):
         super().__init__()
-        self.register_buffer("pe", table(max_len, d_model))
+        self.register_buffer("pe", table_tutorial(max_len, d_model))
         self.dropout = nn.Dropout(dropout)
 
     def refuse(self, x):
@@ -134,17 +125,6 @@ def test_to_refuse_everything_is_worth_nothing():
 def test_the_stubs_own_error_is_no_value_error():
     result = grade(MODULE, Unfinished)
     assert result.passed == result.total - 2
-
-
-# --- what may and may not be called ----------------------------------------------------------
-
-
-def test_pieces_of_earlier_tasks_are_welcome():
-    def with_frequencies(num_positions, d_model):
-        angles = torch.arange(num_positions)[:, None] * package.frequencies(d_model)
-        return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1).float()
-
-    assert grade(TABLE, with_frequencies).score == 1.0
 
 
 # --- forged results --------------------------------------------------------------------------

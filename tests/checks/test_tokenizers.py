@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.checks.material.tokenizers import vocab_loop
+from tests.checks.material.tokenizers import vocab_loop, words_regex
 from transformer_checks import grade
 from transformer_checks import tokenizers as reference
 from transformer_checks.assignments.tokenizers.cases import RULES, goes_through
@@ -25,13 +25,6 @@ TRAIN = "tokenizers.train_bpe"
 BPE = "tokenizers.bpe_encode"
 LEAK = "tokenizers.shortest_leak"
 LONGER = "tokenizers.longer_than_needed"
-
-# Answers that are right, and not the reference's, which may not be called.
-
-
-def words(text):
-    return re.findall(r"[^\W_]+|\S", text)
-
 
 # --- the answers -----------------------------------------------------------------------------
 
@@ -53,7 +46,7 @@ def test_the_vocabulary_is_that_of_the_package():
     text = "a b b c c c . . d D"
     trained = package.WordTokenizer.train([text], min_freq=1)
     specials = list(trained.vocabulary.specials)
-    ids = reference.build_vocab(words(text), 1, specials)
+    ids = reference.build_vocab(words_regex(text), 1, specials)
     assert ids == {token: number for number, token in enumerate(trained.vocabulary.tokens)}
 
 
@@ -114,7 +107,6 @@ def test_an_argument_that_holds_something_odd_after_the_call_is_a_changed_one():
 
 def test_the_own_line_is_shown_where_the_library_raises():
     def answer(text):
-        import re
 
         return re.findall("(", text)
 
@@ -156,7 +148,7 @@ class Everything(str):
 
 ODD = {
     "chameleon": lambda text: Chameleon(),
-    "strings that equal all": lambda text: [Everything("x") for _ in words(text)],
+    "strings that equal all": lambda text: [Everything("x") for _ in words_regex(text)],
     "itself": lambda text: (lambda value: value.append(value) or value)([]),
     "enormous": lambda text: [0] * 3_000_000,
     "enormous text": lambda text: ["a" * 30_000_000],
@@ -188,7 +180,7 @@ def test_a_subclass_that_holds_the_right_thing_is_right():
 
         __hash__ = None
 
-    assert grade(WORDS, lambda text: Quiet(words(text))).score == 1.0
+    assert grade(WORDS, lambda text: Quiet(words_regex(text))).score == 1.0
 
 
 def _forge(outcome):

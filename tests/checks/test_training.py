@@ -21,7 +21,6 @@ from transformer_checks.assignments.training.cases import (
     known_stuck,
 )
 from transformer_checks.judging.exam import make_exam
-from transformer_ref import training as package
 
 SPLIT = "training.split_target"
 LOSS = "training.sequence_loss"
@@ -151,26 +150,6 @@ def test_models_of_several_kinds_are_tried(seed):
     assert sum(bool(each["momentum"]) for each in optimizers) == 1
     assert sum(len(set(each["rates"].values())) > 1 for each in optimizers) == 1
     assert {case.arguments["pad_id"] for case in cases} == {0, 1, 5}
-
-
-# --- what may and may not be called ----------------------------------------------------------
-
-
-def test_pieces_of_earlier_tasks_are_welcome():
-    def with_pieces(model, src, tgt, optimizer, pad_id, size):
-        inputs, labels = package.split_target(tgt)
-        optimizer.zero_grad()
-        cost = 0.0
-        for row in range(len(src)):
-            one = slice(row, row + 1)
-            found = package.sequence_loss(model(src[one], inputs[one]), labels[one], pad_id)
-            found = found * (labels[one] != pad_id).sum() / (labels != pad_id).sum()
-            found.backward()
-            cost += found.item()
-        optimizer.step()
-        return cost
-
-    assert grade(STEP, with_pieces).score == 1.0
 
 
 # --- hostile answers -------------------------------------------------------------------------
