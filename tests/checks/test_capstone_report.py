@@ -183,9 +183,7 @@ BAD: dict[str, tuple[str | bytes, int, str]] = {
     "thousands of digits": (TEXT.replace("32", "3" * 9000), 0, "a number of 9,000 digits"),
     "too deep": ("[" * 15_000, 0, "nested too deeply"),
     "too large": (" " * 20_001, 0, "it has more than 20,000 bytes; a report takes about 400"),
-    "UTF-16": (TEXT.encode("utf-16"), 0, "it is text in UTF-16"),
     "Latin-1": (TEXT.replace("PER", "\xe4").encode("latin-1"), 0, "the byte 0xe4 is not UTF-8"),
-    "a spreadsheet": (b"PK\x03\x04", 0, "it is a spreadsheet"),
 }
 
 
@@ -226,13 +224,6 @@ def test_a_missing_file_is_named_with_what_stands_in_its_place(
     assert "there is no such file; in its place stands 'ablation.json.txt'" in (
         capsys.readouterr().out
     )
-
-
-def test_what_is_no_file_does_not_hang(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check_ablation(file.parent) == 0.0
-    os.mkfifo(file)
-    assert check_ablation(file) == 0.0
-    assert capsys.readouterr().out.count("it is a folder or a device; expected a file") == 2
 
 
 def test_noise_never_ends_in_a_traceback(file: Path) -> None:
@@ -368,12 +359,6 @@ def test_writing_is_whole_or_not_at_all(file: Path, monkeypatch: pytest.MonkeyPa
         write_ablation(file, "epochs", (1, 2), rates, (0, 1, 2))
     assert [path.name for path in file.parent.iterdir()] == [file.name]
     assert file.read_text() == "before"
-
-
-@pytest.mark.parametrize("points", [-1.0, float("nan"), float("inf")])
-def test_points_that_are_no_points_are_refused(file: Path, points: float) -> None:
-    with pytest.raises(ValueError, match="points must be a number from 0 up"):
-        check_ablation(file, points=points)
 
 
 def test_there_is_a_point_for_each_criterion(file: Path) -> None:
