@@ -35,6 +35,8 @@ KEPT_HERE = {
     "JUPYTER_DATA_DIR": "data",
     "MPLCONFIGDIR": "matplotlib",
 }
+# Turns off JupyterLab's question about news, and what nbgrader adds for instructors.
+QUIET = ROOT / "tools" / "jupyter"
 SKIPPED = frozenset({".ipynb_checkpoints", "__pycache__"})
 
 # In the metadata of a copied notebook: which state of the exercise it was made from.
@@ -247,6 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     for variable, folder in KEPT_HERE.items():
         os.environ.setdefault(variable, str(ROOT / SETTINGS / folder))
+    os.environ.setdefault("JUPYTER_CONFIG_PATH", str(QUIET))
     os.chdir(work)
     sys.stdout.flush()
     if not hasattr(os, "fork"):  # Windows would start another process, and mistake spaces in a path

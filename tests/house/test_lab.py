@@ -22,9 +22,10 @@ import nbformat
 import pytest
 from mdit_py_plugins.anchors.index import slugify
 from nbformat import NotebookNode
+from playwright.sync_api import sync_playwright
 
 from tests.house.test_environment import make_environment
-from tools import environment, lab, notebooks
+from tools import chromium, environment, lab, notebooks
 
 ROOT = lab.ROOT
 STUB = 'def f():\n    raise NotImplementedError("Not done yet: put your code here.")'
@@ -322,6 +323,23 @@ def test_jupyterlab_opens_in_my_work(server: Server) -> None:
     status, body, _ = server.get("/api/contents/my-work/attention/attention.ipynb?content=0")
     assert status == 200
     assert json.loads(body)["path"] == "my-work/attention/attention.ipynb"
+
+
+@pytest.mark.weekly
+@pytest.mark.browser
+def test_jupyterlab_shows_a_student_no_news_and_no_tools_of_instructors(server: Server) -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium.find())
+        page = browser.new_page()
+        page.goto(f"{server.address}/lab/tree/my-work/attention/attention.ipynb?token={TOKEN}")
+        page.get_by_role("button", name="Validate").wait_for(timeout=60_000)
+        tabs = page.locator(".lm-TabBar-tab").evaluate_all("tabs => tabs.map(tab => tab.title)")
+        assert "Property Inspector" in tabs
+        assert not [tab for tab in tabs if "nbgrader" in tab.lower()]
+        assert page.locator(".lm-MenuBar-itemLabel").get_by_text("Nbgrader").count() == 0
+        page.wait_for_timeout(2000)  # a question about news would come a moment later
+        assert page.locator(".Toastify__toast").count() == 0
+        browser.close()
 
 
 @pytest.mark.weekly
