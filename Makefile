@@ -26,7 +26,7 @@ unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONHOME PYTHONPATH PYTHONSAFEPA
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve pdf test test-all test-class lab format notebooks notebooks-elsewhere exercises drawings lint \
-        lock train bench multi30k one-core pronouns sequences broken-runs depth gpt capstone five-minutes grade grader-report mutation linkcheck clean
+        lock train bench multi30k one-core pronouns sequences broken-runs depth gpt today capstone five-minutes grade grader-report mutation linkcheck clean
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -114,6 +114,9 @@ depth: $(READY) ## train the readers of the chapter on depth for six minutes
 
 gpt: $(READY) ## train the models of the chapter on GPT for half an hour
 	@$(RUN) -m transformer_ref.experiments.gpt
+
+today: $(READY) ## train the models of the chapter on the Transformer today for ten minutes
+	@$(RUN) -m transformer_ref.experiments.where_next_runs
 
 capstone: $(READY) ## train the baselines and ablations of the capstone for an hour (ARGS=--jobs=2)
 	@$(RUN) -m transformer_ref.experiments.capstone.ablations $(ARGS)

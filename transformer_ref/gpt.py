@@ -91,7 +91,7 @@ class GPT(PretrainedModel):
         self.embedding = TokenEmbedding(
             config.vocab_size, config.d_model, pad_id=None, init_std=0.02, scale=1.0
         )
-        self.positions = make_positions(
+        self.positions: nn.Module = make_positions(
             config.positions, config.d_model, config.max_len, config.dropout
         )
         sizes = config.d_model, config.num_heads, config.d_ff, config.dropout, config.norm

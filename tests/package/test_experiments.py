@@ -19,6 +19,7 @@ from transformer_ref.experiments import (
     results,
     sequences,
     training,
+    where_next_runs,
 )
 from transformer_ref.experiments.attention_pronouns import PronounReader
 from transformer_ref.experiments.capstone import ablations, five_minutes
@@ -57,6 +58,14 @@ RUNS: dict[str, tuple[ModuleType, Pretended]] = {
             "long_run": lambda corpus: {"curve": []},
             "tuning_run": lambda seed, corpus: {"seed": seed},
             "speller_run": lambda both_ways, seed: {**SCORES, "seed": seed},
+        },
+    ),
+    "where_next": (
+        where_next_runs,
+        {
+            "load_corpus": lambda: None,
+            "pilot_run": lambda name, corpus: dict.fromkeys(map(str, where_next_runs.PEAKS), 1.0),
+            "layer_run": lambda name, seed, peak, corpus: {"seed": seed, "bits": 1.0},
         },
     ),
 }

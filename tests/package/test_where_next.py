@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ import torch
 from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
+from transformer_ref.cache import KVCache
+from transformer_ref.experiments import where_next_runs
+from transformer_ref.experiments.gpt import load_corpus, new_gpt
+from transformer_ref.experiments.results import load_results
 from transformer_ref.experiments.where_next import (
     BANDWIDTH,
     OPERATIONS,
@@ -21,9 +26,12 @@ from transformer_ref.experiments.where_next import (
     count_parameters,
     draft_by_counts,
     draft_by_neighbour,
+    paired_difference,
     resources,
 )
+from transformer_ref.experiments.where_next_runs import LAYERS, best_peak, config_of, layer_run
 from transformer_ref.g2p import load_g2p
+from transformer_ref.modern import ModernGPT
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "book" / "where_next.ipynb"
@@ -134,3 +142,65 @@ def test_drafts_guess_from_the_list_that_they_were_given() -> None:
     counted = draft_by_counts(speller, [*entries, entries[0]])
     assert phonemes.decode(counted("zoo", [phonemes.bos_id])) == ["N", "AY", "F"]
     assert counted("zoo", [phonemes.bos_id, *phonemes.encode(["N", "OW"])]) == []  # then the end
+
+
+# ---- the trained models --------------------------------------------------------------------------
+
+
+def test_the_models_are_that_of_the_chapter_on_gpt_but_for_the_changes() -> None:
+    chapters = new_gpt(11).config
+    for name in LAYERS:
+        mine = vars(config_of(name, 11))
+        changed = {field for field, value in vars(chapters).items() if mine[field] != value}
+        assert changed == ({"d_ff"} if mine["gated"] else set())
+
+
+def test_a_gate_with_fewer_hidden_units_takes_no_more_weights() -> None:
+    counts = {}
+    for name in ("GPT-2", "SwiGLU"):
+        network = ModernGPT(config_of(name, 11)).layers[0].feed_forward
+        counts[name] = sum(weight.numel() for weight in network.parameters() if weight.ndim == 2)
+    assert counts["GPT-2"] == counts["SwiGLU"]
+
+
+def test_the_peak_is_the_best_for_both_models_together() -> None:
+    pilot = {"a": {"0.002": 2.0, "0.004": 2.1, "0.008": 2.5}, "b": {"0.002": 3.0, "0.004": 2.8}}
+    pilot["b"]["0.008"] = 2.6
+    assert best_peak(pilot) == 0.004
+
+
+def test_differences_are_those_of_the_same_seed() -> None:
+    bits = {"GPT-2": (2.1, 2.3, 2.4), "grouped": (2.0, 2.1, 2.3)}
+    runs = {name: [{"bits": value} for value in values] for name, values in bits.items()}
+    differences, mean, error = paired_difference(runs, "grouped")
+    assert differences == pytest.approx([-0.1, -0.2, -0.1])
+    assert mean == pytest.approx(-0.4 / 3)
+    # The variance is (2 * (1/30)^2 + (2/30)^2) / 2 = 1/300, and that of the mean a third of it.
+    assert error == pytest.approx((1 / 900) ** 0.5)
+
+
+@pytest.mark.parametrize("name", ["GPT-2", "all four"])
+def test_a_run_is_measured_as_it_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(where_next_runs, "STEPS", 2)
+    corpus = load_corpus()
+    short = replace(corpus, unseen=corpus.unseen[:3000])
+    run = layer_run(name, 0, 0.001, short)
+    assert set(run["longer"]) == (set() if name == "GPT-2" else {"128", "256"})
+    assert 1 < run["bits"] < 5
+
+    model = ModernGPT(config_of(name, len(corpus.tokenizer))).bfloat16()
+    assert run["parameters"] == sum(weight.numel() for weight in model.parameters())
+    cache = KVCache(model.config.num_layers)
+    model(torch.zeros(1, 1, dtype=torch.long), cache)
+    empty = torch.zeros(1, model.config.num_sets, 0, 24, dtype=torch.bfloat16)
+    kept = [layer.self_attention.append(empty, empty) for layer in cache.layers]
+    assert run["cache"] == sum(tensor.nbytes for pair in kept for tensor in pair)
+
+
+def test_the_stored_runs_are_those_of_the_code() -> None:
+    stored = load_results("where_next")
+    assert stored["steps"] == where_next_runs.STEPS
+    assert stored["peak"] == best_peak(stored["pilot"])
+    assert list(stored["runs"]) == list(LAYERS)
+    for runs in stored["runs"].values():
+        assert [run["seed"] for run in runs] == list(where_next_runs.SEEDS)

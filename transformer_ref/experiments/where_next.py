@@ -1,16 +1,18 @@
 """What the page "The Transformer today" does by hand, counts and guesses with.
 
-Its examples by hand, what published models take in memory and time, and the two cheap drafts of
-its speculative decoding.
+Its examples by hand, what published models take in memory and time, its speculative decoding with
+two cheap drafts, and the comparison of its trained models.
 """
 
 from __future__ import annotations
 
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import commonprefix
+from statistics import mean, stdev
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -216,7 +218,34 @@ def resources(sizes: Sizes, bandwidth: float = BANDWIDTH) -> Resources:
     )
 
 
-# ---- cheap drafts --------------------------------------------------------------------------------
+# ---- speculative decoding ------------------------------------------------------------------------
+
+
+def speculative_decode(
+    speller: Speller, word: str, draft: Draft, max_len: int = 40
+) -> tuple[list[int], int]:
+    """Say a word by checking several guesses in each pass of the model.
+
+    Args:
+        speller: the large model.
+        word: to say.
+        draft: guesses what comes next, never the end of the word.
+        max_len: the most ids to say.
+
+    Returns:
+        The ids, from that of the start on, and the number of passes.
+    """
+    model, phonemes = speller.model, speller.phonemes
+    memory = model.encode(speller.source([word]))  # (1, S, D)
+    said, passes = [phonemes.bos_id], 0
+    while said[-1] != phonemes.eos_id and len(said) <= max_len:
+        guess = draft(word, said)
+        logits = model.decode(torch.tensor([said + guess]), memory)  # (1, T, V)
+        # best[i] is what the model says after the first i guesses.
+        best = logits[0, len(said) - 1 :].argmax(dim=-1).tolist()
+        right = len(commonprefix([guess, best]))  # noqa: RUF071
+        said, passes = said + best[: right + 1], passes + 1
+    return said[: max_len + 1], passes
 
 
 def draft_by_counts(speller: Speller, entries: Sequence[Entry], length: int = 3) -> Draft:
@@ -254,3 +283,25 @@ def draft_by_neighbour(speller: Speller, entries: Sequence[Entry], length: int =
         return ids[len(said) : len(said) + length]
 
     return draft
+
+
+# ---- the trained models --------------------------------------------------------------------------
+
+
+def paired_difference(
+    runs: Mapping[str, Sequence[Mapping[str, Any]]], name: str, other: str = "GPT-2"
+) -> tuple[list[float], float, float]:
+    """Compare the runs of two layers that have the same seed.
+
+    Args:
+        runs: of each layer, with their `bits`, in the order of their seeds.
+        name: the layer.
+        other: what it is compared with.
+
+    Returns:
+        The differences in bits per character, their mean, and its standard error.
+    """
+    pairs = zip(runs[name], runs[other], strict=True)
+    differences = [mine["bits"] - theirs["bits"] for mine, theirs in pairs]
+    error = stdev(differences) / len(differences) ** 0.5
+    return differences, mean(differences), error
