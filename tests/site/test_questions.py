@@ -34,6 +34,7 @@ from transformer_ref.gpt import GPT, GPTConfig
 from transformer_ref.layers import EncoderLayer
 from transformer_ref.masks import causal_mask, padding_mask, target_mask
 from transformer_ref.metrics import corpus_bleu, phoneme_error_rate, word_error_rate
+from transformer_ref.modern import rotate
 from transformer_ref.positions import frequencies, sinusoidal_encoding
 from transformer_ref.tokenizers import BPETokenizer, learn_merges
 from transformer_ref.training import noam_learning_rate
@@ -314,6 +315,15 @@ def cache_of_a_large_llama() -> list[Any]:
     return [shared, full, shared / 2]
 
 
+def partner_among_halves() -> list[Any]:
+    one = torch.zeros(1, 8)
+    one[0, 1] = 1
+    place = torch.tensor([1])
+    turned = [rotate(one, place, pairing)[0] for pairing in ("neighbors", "halves")]
+    neighbor, half = (x.nonzero()[:, 0].tolist() for x in turned)
+    return [sum(neighbor) - 1, 2, sum(half) - 1]
+
+
 def weights_of_two_experts() -> list[Any]:
     return [torch.tensor([5.0, 5.0]).softmax(dim=0)[0], 1, 5]
 
@@ -339,6 +349,7 @@ COMPUTED: dict[tuple[str, str], Callable[..., list[Any]]] = {
     ("capstone", "By hand"): scores_of_five_words,
     ("where_next", "By hand"): product_at_one_place,
     ("where_next", "Llama 2 70B has"): cache_of_a_large_llama,
+    ("where_next", "A head has 8"): partner_among_halves,
     ("where_next", "A token's two"): weights_of_two_experts,
 }
 # Numbers that are no results: how many layers a thought takes.
