@@ -4,6 +4,7 @@
 #   TORCH_INDEX=cpu          the build of torch: cpu, cu130 and so on, or a package index
 #   DATA=folder              where `make multi30k` finds train.de, train.en and so on
 #   PORT=8000                where `make serve` serves the site
+#   LANGUAGE=zh_CN           one language of the site
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -11,6 +12,7 @@ DATA ?=
 TORCH_INDEX ?=
 STAGES ?=
 ARGS ?=
+LANGUAGE ?=
 
 VENV := .venv
 READY := $(VENV)/.complete
@@ -25,7 +27,7 @@ export TORCH_INDEX
 unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONHOME PYTHONPATH PYTHONSAFEPATH PYTHONSTARTUP
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve pdf test test-all test-class lab format notebooks notebooks-elsewhere exercises drawings lint \
+.PHONY: help setup book catalogs serve pdf test test-all test-class lab format notebooks notebooks-elsewhere exercises drawings lint \
         lock train bench multi30k one-core pronouns sequences broken-runs depth gpt today capstone five-minutes grade grader-report mutation linkcheck clean
 
 help: ## list the targets
@@ -41,8 +43,11 @@ $(READY): requirements.lock pyproject.toml
 
 setup: $(READY) ## make or update the environment in .venv from requirements.lock
 
-book: $(READY) ## build the site into _build/html, executing the chapters that changed
-	@$(RUN) -m tools.build_book $(ARGS)
+book: $(READY) ## build the site into _build/html, executing the chapters that changed (LANGUAGE=en: English only)
+	@$(RUN) -m tools.build_book $(if $(LANGUAGE),--language $(LANGUAGE)) $(ARGS)
+
+catalogs: $(READY) ## bring the catalogs of translations up to date, or begin some (LANGUAGE=zh_CN ARGS=book/masking)
+	@$(RUN) -m book.catalogs $(if $(LANGUAGE),--language $(LANGUAGE)) $(ARGS)
 
 serve: book ## serve the built site on http://localhost:8000 (PORT=...)
 	@$(RUN) -m http.server --directory _build/html --bind 127.0.0.1 $(PORT)

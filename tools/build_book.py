@@ -1,5 +1,8 @@
 """Build the book, or check its links: `python -m tools.build_book [--linkcheck | --force]`.
 
+The English site comes first. Other languages are made from what it has read and executed, so each
+takes only the time to write its pages; `--language en` leaves them out.
+
 The site is built beside the one that is served and takes its place only when the build has passed,
 so a failed build never looks like a good one. Nothing is done when nothing has changed.
 """
@@ -15,6 +18,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import yaml
+
 from tools import course_zip
 from tools.inputs import ROOT, SITE_INPUTS, digest, execution_cache
 from tools.notebooks import EXECUTION_ENVIRONMENT
@@ -25,6 +30,7 @@ SITE = ROOT / "_build" / "html"
 WORKSHOP = ROOT / "_build" / "workshop"
 STAGED = WORKSHOP / "_build" / "html"
 STAMP = "inputs.sha256"
+ENGLISH = "en"
 # Each kernel says so of the sockets between it and the build, on this machine.
 NO_NEWS = "Kernel is running over TCP without encryption"
 
@@ -69,11 +75,38 @@ def jupyter_book(*options: str) -> int:
     return status
 
 
-def publish(inputs: str) -> None:
+def languages() -> list[str]:
+    """List the languages that the book has catalogs for."""
+    return sorted(path.parent.name for path in (ROOT / "book/locale").glob("*/LC_MESSAGES"))
+
+
+def staged(language: str) -> Path:
+    """Return where the pages of a language are made."""
+    return STAGED if language == ENGLISH else STAGED.parent / language / "_build" / "html"
+
+
+def translate(language: str) -> int:
+    """Write the pages of another language, from what the English build has read.
+
+    Returns:
+        The exit status.
+    """
+    pages = staged(language)
+    workshop = pages.parent.parent
+    shutil.rmtree(workshop, ignore_errors=True)
+    shutil.copytree(STAGED.parent / ".doctrees", pages.parent / ".doctrees")
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    settings["sphinx"]["config"]["language"] = language
+    (workshop / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    return jupyter_book("--config", f"{workshop}/_config.yml", "--path-output", str(workshop))
+
+
+def publish(inputs: str, translations: Sequence[str]) -> None:
     """Put the staged site in the place of the served one.
 
     Args:
         inputs: the digest of what the site was made from, kept in the site.
+        translations: languages, each of which has a folder in the site.
 
     Raises:
         FileNotFoundError: if the build passed but left no start page.
@@ -83,7 +116,10 @@ def publish(inputs: str) -> None:
     fresh, old = SITE.with_name("html.new"), SITE.with_name("html.old")
     for leftover in (fresh, old):
         shutil.rmtree(leftover, ignore_errors=True)
-    shutil.copytree(STAGED, fresh, ignore=shutil.ignore_patterns(".buildinfo*", "reports"))
+    for language in (ENGLISH, *translations):
+        target = fresh if language == ENGLISH else fresh / language
+        ignored = shutil.ignore_patterns(".buildinfo*", "reports")
+        shutil.copytree(staged(language), target, ignore=ignored)
     (fresh / STAMP).write_text(inputs, encoding="utf-8")
     if SITE.exists():
         SITE.rename(old)
@@ -99,11 +135,12 @@ def drop_old_caches() -> None:
             shutil.rmtree(cache)
 
 
-def build(force: bool = False) -> int:
+def build(force: bool = False, language: str | None = None) -> int:
     """Build the site if something changed.
 
     Args:
         force: start from nothing, without the cache of executed chapters.
+        language: the only one beside English, or English; by default all are built.
 
     Returns:
         The exit status: 0 if the served site is now made from the files as they are.
@@ -127,12 +164,15 @@ def build(force: bool = False) -> int:
         for remembered in (STAGED.parent / ".doctrees", STAGED):
             shutil.rmtree(remembered, ignore_errors=True)
         status = jupyter_book()
+    wanted = [each for each in languages() if language in (None, each)]
+    for each in wanted:
+        status = status or translate(each)
     if status:
         print("\nThe book was NOT built: the warnings and errors above are the reasons.")
         if SITE.exists():
             print(f"{SITE} still holds an earlier site, without your last changes.")
         return status
-    publish(inputs)
+    publish(inputs if wanted == languages() else "", wanted)
     drop_old_caches()
     return announce(start)
 
@@ -156,8 +196,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     choice.add_argument(
         "--linkcheck", action="store_true", help="ask every external address whether it is there"
     )
+    parser.add_argument(
+        "--language", help="build this language only, and the English it is made from"
+    )
     options = parser.parse_args(arguments)
-    return jupyter_book("--builder", "linkcheck") if options.linkcheck else build(options.force)
+    if options.linkcheck:
+        return jupyter_book("--builder", "linkcheck")
+    return build(options.force, options.language or None)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,9 @@ def input_files(names: Iterable[str], root: Path = ROOT) -> list[Path]:
     return sorted(
         path
         for path in found
-        if path.is_file() and not IGNORED_PARTS.intersection(path.relative_to(root).parts)
+        if path.is_file()
+        and path.suffix != ".mo"  # Sphinx compiles catalogs beside their sources
+        and not IGNORED_PARTS.intersection(path.relative_to(root).parts)
     )
 
 

@@ -9,12 +9,16 @@ Below a chapter's map stands a link to the page of the whole model, which lights
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.locale import _
 from sphinx.util import logging
+
+from book._extensions.languages import page_translation, texts_of_drawing
 
 LOGGER = logging.getLogger(__name__)
 
@@ -33,6 +37,7 @@ def inline_drawings(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """
     if app.builder.format != "html":
         return
+    translate = page_translation(app, docname).gettext
     for image in list(doctree.findall(nodes.image)):
         wide = Path(app.srcdir, image["uri"])
         if not (image["uri"].startswith(FOLDER) and wide.suffix == ".svg" and wide.is_file()):
@@ -41,7 +46,9 @@ def inline_drawings(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         layouts = {"wide": wide, "narrow": narrow} if narrow.is_file() else {"": wide}
         try:
             parts = [
-                inline_svg(path.read_text(encoding="utf-8"), image.get("alt", ""), layout)
+                inline_svg(
+                    path.read_text(encoding="utf-8"), image.get("alt", ""), layout, translate
+                )
                 for layout, path in layouts.items()
             ]
         except ElementTree.ParseError as error:
@@ -57,16 +64,18 @@ def inline_drawings(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 def link_to_model(address: str) -> str:
     """Return the line below a chapter's map."""
-    return f'<a class="drawing-more" href="{address}">The whole model, with these parts lit</a>'
+    text = _("The whole model, with these parts lit")
+    return f'<a class="drawing-more" href="{address}">{text}</a>'
 
 
-def inline_svg(text: str, alt: str, layout: str = "") -> str:
+def inline_svg(text: str, alt: str, layout: str = "", translate: Callable[[str], str] = str) -> str:
     """Turn the text of a file into SVG that may stand in a page.
 
     Args:
         text: a whole SVG file.
         alt: what is to be seen, for those who do not see it.
         layout: "wide" or "narrow" where there are two of them.
+        translate: returns a text of the drawing in the language of the page.
 
     Raises:
         xml.etree.ElementTree.ParseError: it is no XML, or its root is no `svg`.
@@ -76,6 +85,8 @@ def inline_svg(text: str, alt: str, layout: str = "") -> str:
         raise ElementTree.ParseError(f"the root is {root.tag!r}, expected SVG's svg")
     for style in root.findall(f"{SVG}style"):
         root.remove(style)  # the page has the same rules, for all drawings and both themes
+    for element in texts_of_drawing(root):
+        element.text = translate(element.text or "")
     for element in root.iter():
         element.tag = element.tag.removeprefix(SVG)
     root.set("role", "img")

@@ -23,6 +23,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 
+from book._extensions.languages import ENGLISH
 from tools.inputs import execution_cache
 
 # More kernels than this take more memory than they save time. The library's own parallel executor
@@ -34,9 +35,10 @@ def name_execution_cache(app: Sphinx, config: Config) -> None:
     """Say where the outputs of executed chapters are.
 
     Another package is another folder, which also makes Sphinx read all pages again, because it is
-    part of the settings.
+    part of the settings. Another language has its pages below the English build, and its outputs.
     """
-    config.nb_execution_cache_path = str(execution_cache(app.outdir.parent))
+    build = app.outdir.parent if config.language == ENGLISH else app.outdir.parents[2]
+    config.nb_execution_cache_path = str(execution_cache(build))
 
 
 def execute_ahead(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str]) -> None:

@@ -11,9 +11,8 @@ from typing import Any
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
+from sphinx.locale import _
 from sphinx.transforms.post_transforms import SphinxPostTransform
-
-PROMPT = "How this page is tested and its figures are drawn"
 
 
 def title_above(node: nodes.Node) -> str:
@@ -47,7 +46,8 @@ class CollectFolds(SphinxPostTransform):
             if not cell.children:
                 cell.parent.remove(cell)
         if collected:
-            fold = HideCodeCellNode(prompt_show=PROMPT, prompt_hide=PROMPT)
+            prompt = _("How this page is tested and its figures are drawn")
+            fold = HideCodeCellNode(prompt_show=prompt, prompt_hide=prompt)
             fold["classes"].append("above-input")
             fold.extend(collected)
             # myst-nb's style sheet knows folds in cells only.

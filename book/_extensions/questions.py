@@ -127,7 +127,9 @@ class AnswerDirective(SphinxDirective):
             child = QuickOption(is_right=each.is_right)
             for text in filter(None, (each.text, each.said)):
                 inline, messages = self.state.inline_text(text, self.lineno)
-                child += [nodes.paragraph("", "", *inline), *messages]
+                paragraph = nodes.paragraph(text, "", *inline)
+                self.set_source_info(paragraph)  # only then it is a message to translate
+                child += [paragraph, *messages]
             node += child
         return [node]
 

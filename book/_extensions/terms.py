@@ -23,16 +23,16 @@ LINK = re.compile(r'href="[^"]*glossary\.html#(term-[^"]+)"')
 def first_sentence(definition: nodes.Element) -> nodes.paragraph:
     """Return the first sentence of a definition, without what it cites and what it links to.
 
-    A sentence ends with its line, as everywhere in the book.
+    A sentence ends with its line, as everywhere in the book, and in Chinese with its full stop.
     """
     first = next(iter(definition.findall(nodes.paragraph))).deepcopy()
     for link in list(first.findall(addnodes.pending_xref)):
         link.parent.replace(link, [] if link["refdomain"] == "cite" else nodes.Text(link.astext()))
     sentence = nodes.paragraph()
     for child in first.children:
-        text, is_end, _ = child.partition("\n") if isinstance(child, nodes.Text) else ("", "", "")
-        sentence += nodes.Text(text) if is_end else child
-        if is_end:
+        text, *more = re.split(r"\n|(?<=。)", child) if isinstance(child, nodes.Text) else [""]
+        sentence += nodes.Text(text) if more else child
+        if more:
             break
     tidy(sentence)
     return sentence

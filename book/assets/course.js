@@ -30,8 +30,8 @@ function offerToWrap() {
   const isWide = (box) => box.scrollWidth > box.clientWidth;
   if (!row || ![...document.querySelectorAll(".bd-article pre")].some(isWide)) return;
   const button = document.createElement("button");
-  Object.assign(button, { type: "button", className: "btn btn-sm course-wrap", textContent: "\u21a9", title: "Wrap long lines" });
-  button.setAttribute("aria-label", "Wrap long lines");
+  Object.assign(button, { type: "button", className: "btn btn-sm course-wrap", textContent: "\u21a9", title: _("Wrap long lines") });
+  button.setAttribute("aria-label", button.title);
   button.setAttribute("aria-pressed", "false");
   button.addEventListener("click", () => {
     const wraps = document.documentElement.classList.toggle("course-wraps");
@@ -41,11 +41,22 @@ function offerToWrap() {
   row.prepend(button);
 }
 
+// A link to the page in another language leads to the section that is read; the anchors are the same.
+function keepPlace() {
+  for (const link of document.querySelectorAll("a.course-language")) {
+    link.addEventListener("click", () => {
+      const headings = [...document.querySelectorAll(".bd-article section[id] > :is(h2, h3)")];
+      const passed = headings.filter((heading) => heading.getBoundingClientRect().top < window.innerHeight / 3);
+      link.hash = passed.at(-1)?.parentElement.id ?? "";
+    });
+  }
+}
+
 // The arrows that unfold a part of the table of contents have no name of their own.
 function nameArrows() {
   for (const arrow of document.querySelectorAll(".bd-docs-nav li.has-children > details > summary")) {
     const page = arrow.closest("li").querySelector("a").textContent.trim();
-    arrow.setAttribute("aria-label", `Pages under ${page}`);
+    arrow.setAttribute("aria-label", _("Pages under {page}").replace("{page}", page));
   }
 }
 
@@ -147,6 +158,7 @@ tuneSearch();
 
 document.addEventListener("DOMContentLoaded", () => {
   nameArrows();
+  keepPlace();
   offerToWrap();
   makeReachable();
   document.addEventListener("scroll", ({ target }) => target.matches?.(SCROLLING_BOXES) && showWhetherMore(target), true);

@@ -17,6 +17,9 @@ window.moving = (() => {
     return powers.map((power) => power / sum);
   }
 
+  // A message with its values; `_`, which translates one, is Sphinx's (book/_extensions/languages.py).
+  const fill = (message, values) => message.replace(/\{(\w+)\}/g, (_all, name) => values[name]);
+
   // ---- elements ---------------------------------------------------------------------------------
 
   function make(parent, tag, properties = {}) {
@@ -110,12 +113,12 @@ window.moving = (() => {
     const stop = () => {
       clearInterval(timer);
       timer = null;
-      play.textContent = "Play";
+      play.textContent = _("Play");
     };
     play.hidden = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
     play.addEventListener("click", () => {
       if (timer !== null) return stop();
-      play.textContent = "Pause";
+      play.textContent = _("Pause");
       begin();
       timer = setInterval(() => step() && stop(), pause);
       return undefined;
@@ -126,7 +129,7 @@ window.moving = (() => {
   // Back, Next and Play for a slider of steps, each of which `go(step)` shows; the browser keeps a step in its range.
   // Returns what stops the playing, and what marks a button that leads no further.
   function makeSteps(parent, input, pause, go) {
-    const [back, next, play] = makeButtons(parent, ["Back", "Next", "Play"]);
+    const [back, next, play] = makeButtons(parent, [_("Back"), _("Next"), _("Play")]);
     const by = (change) => go(Number(input.value) + change);
     const isAt = (end) => input.value === input[end];
     const stop = makePlayer(play, pause, {
@@ -182,7 +185,7 @@ window.moving = (() => {
   }
 
   return {
-    number, percent, dot, softmax, make, draw, clear,
+    number, percent, fill, dot, softmax, make, draw, clear,
     makeSlider, makeSelect, makeSwitch, makeButtons, makeRoving, makePlayer, makeSteps, makeWords, onNewWidth, dataFor, start,
   };
 })();

@@ -3,9 +3,9 @@
 // loads this file where there is one. Nothing is sent or stored.
 
 (() => {
-  const UNKNOWN = "Not yet, and no usual mistake gives this number. Try once more, or open the answer.";
-  const NO_NUMBER = "Please type a number, such as 3 or 0.25.";
-  const RIGHT = "Right.";
+  const UNKNOWN = _("Not yet, and no usual mistake gives this number. Try once more, or open the answer.");
+  const NO_NUMBER = _("Please type a number, such as 3 or 0.25.");
+  const RIGHT = _("Right.");
 
   function make(parent, tag, properties = {}) {
     const made = Object.assign(document.createElement(tag), properties);
@@ -34,7 +34,7 @@
   function say(verdict, { right, said }) {
     const words = copies(said);
     verdict.dataset.verdict = right ? "right" : "wrong";
-    verdict.replaceChildren(right ? RIGHT : "Not yet.", ...(words.length ? [" ", ...words] : []));
+    verdict.replaceChildren(right ? RIGHT : _("Not yet."), ...(words.length ? [" ", ...words] : []));
     typeset(verdict);
   }
 
@@ -60,11 +60,11 @@
       const name = nameOf(button);
       if (name) button.setAttribute("aria-label", name);
       button.addEventListener("click", () => {
-        if (name) button.setAttribute("aria-label", `${option.right ? "right" : "not it"}: ${name}`);
+        if (name) button.setAttribute("aria-label", `${option.right ? _("right:") : _("not it:")} ${name}`);
         button.dataset.verdict = option.right ? "right" : "wrong";
         button.firstChild.textContent = option.right ? "\u2713" : "\u2717";
         button.firstChild.setAttribute("role", "img");
-        button.firstChild.setAttribute("aria-label", option.right ? "right:" : "not it:");
+        button.firstChild.setAttribute("aria-label", option.right ? _("right:") : _("not it:"));
         say(verdict, option);
       });
     }
@@ -92,10 +92,11 @@
     const texts = options.map((option) => option.text.map((node) => node.textContent).join("").trim());
     const digits = digitsOf(texts[options.findIndex((option) => option.right)]);
     const form = make(place, "form", { className: "quick-form", noValidate: true });
-    const hint = digits ? `Your answer (to ${digits} digit${digits > 1 ? "s" : ""} after the point)` : "Your answer";
+    const precise = digits > 1 ? _("Your answer (to {digits} digits after the point)") : _("Your answer (to 1 digit after the point)");
+    const hint = digits ? precise.replace("{digits}", digits) : _("Your answer");
     make(form, "label", { htmlFor: `quick-field-${number}`, textContent: hint });
     const field = make(form, "input", { id: `quick-field-${number}`, type: "text", inputMode: "decimal", autocomplete: "off" });
-    make(form, "button", { type: "submit", textContent: "Check" });
+    make(form, "button", { type: "submit", textContent: _("Check") });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const given = numberOf(field.value);
@@ -116,7 +117,7 @@
     fold.before(box);
     const question = make(box, "p", { className: "quick-text", id: `quick-${number}` });
     question.append(...title.childNodes);
-    title.textContent = "The answer";
+    title.textContent = _("The answer");
     const place = make(box, "div", { className: "quick-options" });
     place.setAttribute("role", "group");
     place.setAttribute("aria-labelledby", question.id);

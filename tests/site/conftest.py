@@ -21,10 +21,24 @@ import pytest
 import torch
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
+from book._extensions.languages import translated_pages
 from tests.timeouts import BROWSER_MILLISECONDS
 from tools import chromium
-from tools.build_book import SITE, is_current
+from tools.build_book import ROOT, SITE, is_current, languages
 from transformer_ref.applications.g2p import Speller, load_g2p
+
+
+def pages_of_site() -> list[str]:
+    """List the pages: those in English, and those that are translated."""
+    names = {path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html")}
+    kept = {f"{each}/{page}.html" for each in languages() for page in translated_pages(ROOT, each)}
+    kept |= {
+        name for name in names if not name.startswith(tuple(f"{each}/" for each in languages()))
+    }
+    # The start page's address only forwards to book/index.html.
+    pages = names & kept - {"index.html"}
+    return sorted(name for name in pages if "_static/" not in name) or ["book/index.html"]
+
 
 # How a page is looked at: width in pixels and colours.
 MODES = {"desktop-light": (1280, "light"), "desktop-dark": (1280, "dark"), "phone": (390, "light")}
@@ -124,6 +138,7 @@ THIN_OUT_CODE = """() => {
 # tests in the browser run in `make test-all`.
 EVERY_DAY = (
     "test_pages.py::",
+    "test_languages.py::test_the_switch_keeps_the_place",
     "test_print.py::test_answers_are_printed_and_folded_again",
     "test_questions.py::test_the_site_shows_what_the_source_says[attention]",
     "test_reading.py::test_a_term_is_explained_at_a_pointer_and_closed_with_escape",

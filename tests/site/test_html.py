@@ -12,16 +12,12 @@ import pytest
 import yaml
 from lxml import html
 
-from tools.build_book import ROOT, SITE
+from tests.site.conftest import pages_of_site
+from tools.build_book import ROOT, SITE, languages
 
 pytestmark = pytest.mark.usefixtures("site")
 
-# The start page's address only forwards to book/index.html.
-PAGES = sorted(
-    path.relative_to(SITE).as_posix()
-    for path in SITE.rglob("*.html")
-    if "_static" not in path.parts and path != SITE / "index.html"
-) or ["book/index.html"]
+PAGES = pages_of_site()
 # Pages that were written, not generated, have a source.
 WRITTEN = [
     name for name in PAGES if list((SITE / "_sources").glob(name.removesuffix(".html") + ".*"))
@@ -42,6 +38,13 @@ def anchors(path: Path) -> frozenset[str]:
 @functools.cache
 def references(path: Path) -> list[str]:
     return parse(path).xpath("//a/@href | //link/@href | //img/@src | //script/@src")
+
+
+def name_of_book(page: str) -> str:
+    """Return the title of the start page in the language of a page."""
+    folder = page.partition("/")[0]
+    start = SITE / (f"{folder}/" if folder in languages() else "") / "book/index.html"
+    return str(parse(start).xpath("//article//h1")[0].text_content()).rstrip("#")
 
 
 def of_class(name: str) -> str:
@@ -89,7 +92,7 @@ def test_a_shared_link_has_a_title_and_a_description(name: str) -> None:
     tags = {tag.get("property"): tag.get("content") for tag in page.xpath("//*[@property]")}
     assert tags["og:title"]
     assert tags["og:type"] == "website"
-    assert tags["og:site_name"] == "The Transformer from the ground up"
+    assert tags["og:site_name"] == name_of_book(name)
     assert len(tags["og:description"]) > 20
     assert all(urlsplit(tags[key]).scheme for key in ("og:url", "og:image") if key in tags)
 
@@ -97,7 +100,7 @@ def test_a_shared_link_has_a_title_and_a_description(name: str) -> None:
 @EVERY_PAGE
 def test_the_title_names_the_book_once(name: str) -> None:
     (title,) = parse(SITE / name).xpath("//head/title")
-    assert title.text_content().count("The Transformer from the ground up") == 1
+    assert title.text_content().count(name_of_book(name)) == 1
 
 
 @pytest.mark.parametrize("name", WRITTEN)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.site.conftest import MODES, Visit
-from tests.site.test_html import PAGES
+from tests.site.conftest import MODES, Visit, pages_of_site
 
 pytestmark = pytest.mark.browser
 
+PAGES = pages_of_site()
 # The listings of the package's source differ only in their text, so one represents the others.
 LISTINGS = {name for name in PAGES if name.startswith("_modules/transformer_ref/")}
 LISTINGS.discard("_modules/transformer_ref/attention.html")

@@ -4,14 +4,19 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="masking">.
 
 (() => {
-  const { number, percent, softmax, make, makeSelect, makeButtons, makeRoving, makeWords, dataFor, start } = window.moving;
+  const { number, percent, fill, softmax, make, makeSelect, makeButtons, makeRoving, makeWords, dataFor, start } = window.moving;
   const PAD = "pad";
 
-  const share = (weight) => (weight < 0.005 ? "under 1%" : percent(weight));
+  // What the data calls its inputs, such as "sea, padding in front".
+  const choicesOf = (inputs) => inputs.map(({ name }, index) => [index, name
+    .replace(", padding in front", _(", padding in front"))
+    .replace(", padding at the end", _(", padding at the end"))]);
+
+  const share = (weight) => (weight < 0.005 ? _("under 1%") : percent(weight));
   const listed = (names) => {
     const all = [...names];
     const last = all.pop();
-    return all.length ? `${all.join(", ")} and ${last}` : last;
+    return all.length ? fill(_("{names} and {last}"), { names: all.join(_(", ")), last }) : last;
   };
 
   // ---- tables: rows are queries, columns are keys --------------------------------------------------
@@ -23,13 +28,13 @@
     const head = make(table, "thead");
     const names = make(head, "tr");
     make(names, "td", { className: "mask-corner" });
-    const keys = make(names, "th", { className: "mask-keys", scope: "colgroup", textContent: "keys \u2192" });
+    const keys = make(names, "th", { className: "mask-keys", scope: "colgroup", textContent: [_("keys"), "\u2192"].join(" ") });
     keys.colSpan = tokens.length;
     if (labels) make(names, "td");
     const columns = make(head, "tr");
-    make(columns, "th", { className: "mask-queries", scope: "col", textContent: "queries \u2193" });
+    make(columns, "th", { className: "mask-queries", scope: "col", textContent: [_("queries"), "\u2193"].join(" ") });
     tokens.forEach((token) => make(columns, "th", { scope: "col", className: kindOf(token), textContent: token }));
-    if (labels) make(columns, "th", { scope: "col", className: "mask-label", textContent: "must say" });
+    if (labels) make(columns, "th", { scope: "col", className: "mask-label", textContent: _("must say") });
     const body = make(table, "tbody");
     return tokens.map((token) => {
       const row = make(body, "tr");
@@ -64,7 +69,7 @@
 
   function drawScores(place, { word, may }) {
     place.replaceChildren();
-    makeTable(place, "Before: scores", word.tokens).forEach((row, query) => {
+    makeTable(place, _("Before: scores"), word.tokens).forEach((row, query) => {
       word.scores[query].forEach((score, key) => {
         const textContent = may[query][key] ? number(score, 2) : "\u2212\u221e";
         make(row, "td", { textContent, className: may[query][key] ? "" : "mask-hidden" });
@@ -74,7 +79,7 @@
 
   function drawWeights(place, { word, may, weights, labels }) {
     place.replaceChildren();
-    makeTable(place, "After the softmax: weights", word.tokens, labels).forEach((row, query) => {
+    makeTable(place, _("After the softmax: weights"), word.tokens, labels).forEach((row, query) => {
       weights[query].forEach((weight, key) => {
         const cell = make(row, "td", { className: may[query][key] ? "mask-weight" : "mask-hidden" });
         cell.style.setProperty("--share", weight.toFixed(3));
@@ -83,7 +88,7 @@
         if (!may[query][key]) return;
         if (isOwnLabel(word, query, key)) {
           cell.classList.add("mask-leak");
-          make(cell, "small", { textContent: "label" });
+          make(cell, "small", { textContent: _("label") });
         } else if (word.tokens[key] === PAD) cell.classList.add("mask-waste");
       });
       make(row, "td", { className: "mask-label", textContent: labels[query] });
@@ -103,11 +108,14 @@
     const leaks = tokens.flatMap((token, query) => {
       const key = query + 1;
       if (!isOwnLabel(word, query, key) || !may[query][key]) return [];
-      return `position ${query} (${token}) sees token ${key} (${tokens[key]}) with ${share(weights[query][key])}`;
+      const values = { query, token, key, seen: tokens[key], share: share(weights[query][key]) };
+      return fill(_("position {query} ({token}) sees token {key} ({seen}) with {share}"), values);
     });
-    if (!leaks.length) return "Future: no position sees what it must say.";
-    const which = leaks.length > 1 ? "each its own label" : "its own label";
-    return `Alarm, future: ${listed(leaks)}, ${which}. It could copy.`;
+    if (!leaks.length) return _("Future: no position sees what it must say.");
+    const said = leaks.length > 1
+      ? _("Alarm, future: {leaks}, each its own label. It could copy.")
+      : _("Alarm, future: {leaks}, its own label. It could copy.");
+    return fill(said, { leaks: listed(leaks) });
   }
 
   function sayPadding({ word: { tokens }, may, weights }) {
@@ -117,19 +125,19 @@
       return looks ? [{ token, given: share(given) }] : [];
     });
     const real = looking.filter(({ token }) => token !== PAD);
-    const said = real.map(({ token, given }, place) => `${token} ${place ? "" : "gives it "}${given}`);
-    if (real.length) return `Alarm, padding: of its weight, ${listed(said)}.`;
+    const said = real.map((one, place) => fill(place ? "{token} {given}" : _("{token} gives it {given}"), one));
+    if (real.length) return fill(_("Alarm, padding: of its weight, {given}."), { given: listed(said) });
     if (looking.length) {
-      return "Padding: only padding itself looks at padding. Nobody reads its row, so it does no harm.";
+      return _("Padding: only padding itself looks at padding. Nobody reads its row, so it does no harm.");
     }
-    return tokens.includes(PAD) ? "Padding: no row looks at it." : "Padding: this word has none.";
+    return tokens.includes(PAD) ? _("Padding: no row looks at it.") : _("Padding: this word has none.");
   }
 
   function saySums({ word: { tokens }, may }) {
-    const empty = tokens.flatMap((_, query) => (may[query].includes(true) ? [] : `row ${query}`));
-    if (!may.flat().includes(false)) return "Nothing is hidden: each row sums to 100% over all keys.";
-    if (!empty.length) return "What is hidden leaves its weight to the others: each row still sums to 100%.";
-    return `In ${listed(empty)} nothing may be seen: all weights are set to 0. The other rows sum to 100%.`;
+    const empty = tokens.flatMap((token, query) => (may[query].includes(true) ? [] : fill(_("row {query}"), { query })));
+    if (!may.flat().includes(false)) return _("Nothing is hidden: each row sums to 100% over all keys.");
+    if (!empty.length) return _("What is hidden leaves its weight to the others: each row still sums to 100%.");
+    return fill(_("In {rows} nothing may be seen: all weights are set to 0. The other rows sum to 100%."), { rows: listed(empty) });
   }
 
   // ---- the figure that switches the masks ----------------------------------------------------------
@@ -145,11 +153,11 @@
   function buildSwitches(figure, data) {
     const box = document.createElement("div");
     const controls = make(box, "div", { className: "mask-controls" });
-    const choices = data.words.map(({ name }, index) => [index, name]);
-    const word = makeSelect(controls, "moving-mask-word", "Word", choices, update);
+    const choices = choicesOf(data.words);
+    const word = makeSelect(controls, "moving-mask-word", _("Word"), choices, update);
     word.value = 1; // the first word has no padding
-    const causal = makeSwitch(controls, "causal", "Causal mask", update);
-    const padding = makeSwitch(controls, "padding", "Padding mask", update);
+    const causal = makeSwitch(controls, "causal", _("Causal mask"), update);
+    const padding = makeSwitch(controls, "padding", _("Padding mask"), update);
     const grids = make(box, "div", { className: "mask-grids" });
     const [before, after] = ["scores", "weights"].map((kind) => make(grids, "div", { className: `mask-${kind}` }));
     makeLegend(box);
@@ -165,7 +173,7 @@
       const said = describe(state);
       say(said);
       [...box.querySelectorAll(".moving-words li")].forEach((line, index) =>
-        line.classList.toggle("mask-alarm", said[index].startsWith("Alarm")));
+        line.classList.toggle("mask-alarm", said[index].startsWith(_("Alarm"))));
     }
 
     figure.querySelector(".moving-fallback").replaceWith(box);
@@ -174,7 +182,7 @@
 
   function makeLegend(parent) {
     const legend = make(parent, "p", { className: "mask-legend" });
-    [["mask-leak", "sees its own label"], ["mask-waste", "sees padding"], ["mask-hidden", "hidden"]].forEach(([kind, name]) => {
+    [["mask-leak", _("sees its own label")], ["mask-waste", _("sees padding")], ["mask-hidden", _("hidden")]].forEach(([kind, name]) => {
       const entry = make(legend, "span");
       make(entry, "i", { className: kind });
       entry.append(name);
@@ -192,28 +200,28 @@
   function wholeMistake(answer, { right, causal, padding }) {
     const turned = map(exchange(causal), (may, _, key) => may && padding[key]);
     const oneOf = (...grids) => grids.some((grid) => same(answer, grid));
-    if (!answer.flat().includes(true)) return "The grid is empty: no query may see anything.";
+    if (!answer.flat().includes(true)) return _("The grid is empty: no query may see anything.");
     if (oneOf(invert(right), invert(causal))) {
-      return "Inverted: you marked what is to be hidden. Here 1 means: may be seen.";
+      return _("Inverted: you marked what is to be hidden. Here 1 means: may be seen.");
     }
     if (oneOf(exchange(right), exchange(causal), turned)) {
-      return "Rows and columns are exchanged: a row is the query, which looks; a column is the key, which is seen.";
+      return _("Rows and columns are exchanged: a row is the query, which looks; a column is the key, which is seen.");
     }
     if (oneOf(invert(exchange(right)), invert(exchange(causal)))) {
-      return "Rows and columns are exchanged, and it is inverted: a row is the query, and 1 means: may be seen.";
+      return _("Rows and columns are exchanged, and it is inverted: a row is the query, and 1 means: may be seen.");
     }
     if (padding[0] === false && same(answer, map(causal, (may, query) => may && padding[query]))) {
-      return "The padding mask hides rows instead of columns: ask of each key, not of each query, whether it is real.";
+      return _("The padding mask hides rows instead of columns: ask of each key, not of each query, whether it is real.");
     }
     return null;
   }
 
   // A mistake in one cell has one kind; the first that fits.
   const KINDS = [
-    ["Padding is allowed", ({ key, padding }) => !padding[key]],
-    ["A future position is allowed", ({ query, key }) => key > query],
-    ["Its own position is forbidden", ({ query, key }) => key === query],
-    ["An earlier token is forbidden", () => true],
+    [_("Padding is allowed"), ({ key, padding }) => !padding[key]],
+    [_("A future position is allowed"), ({ query, key }) => key > query],
+    [_("Its own position is forbidden"), ({ query, key }) => key === query],
+    [_("An earlier token is forbidden"), () => true],
   ];
 
   function wrongCells(answer, { tokens, right, padding }) {
@@ -224,8 +232,7 @@
     }));
   }
 
-  const PADDING_ROWS = "Right for all real tokens. The rows of padding are empty, which does no harm: "
-    + "nobody reads them. The code's mask allows there what is real and not later.";
+  const PADDING_ROWS = _("Right for all real tokens. The rows of padding are empty, which does no harm: nobody reads them. The code's mask allows there what is real and not later.");
 
   const onlyPaddingRowsEmpty = (answer, wrong, { padding }) => wrong.every(({ query }) => !padding[query])
     && answer.every((row, query) => padding[query] || !row.includes(true));
@@ -233,21 +240,23 @@
   function judge(answer, task) {
     const whole = wholeMistake(answer, task);
     const wrong = wrongCells(answer, task);
-    if (!wrong.length) return { wrong, said: ["Right: this is what target_mask makes."], passed: true };
+    if (!wrong.length) return { wrong, said: [_("Right: this is what target_mask makes.")], passed: true };
     if (whole) return { wrong: [], said: [whole], passed: false };
     if (onlyPaddingRowsEmpty(answer, wrong, task)) return { wrong: [], said: [PADDING_ROWS], passed: true };
     const said = KINDS.flatMap(([kind]) => {
       const cells = wrong.filter((cell) => cell.kind === kind);
-      return cells.length ? [`${kind}: ${sayCells(cells, task)}.`] : [];
+      return cells.length ? [fill(_("{kind}: {cells}."), { kind, cells: sayCells(cells, task) })] : [];
     });
     return { wrong, said, passed: false };
   }
 
   // Positions stand with the tokens, as "pad" comes more than once.
   function sayCells(cells, { tokens }) {
-    const name = ({ query, key }) => `row ${query} (${tokens[query]}), column ${key} (${tokens[key]})`;
+    const name = ({ query, key }) =>
+      fill(_("row {query} ({asks}), column {key} ({seen})"), { query, asks: tokens[query], key, seen: tokens[key] });
     const shown = cells.slice(0, 2).map(name);
-    return `${shown.join("; ")}${cells.length > 2 ? `; and ${cells.length - 2} more` : ""}`;
+    const more = cells.length > 2 ? [fill(_("and {count} more"), { count: cells.length - 2 })] : [];
+    return [...shown, ...more].join(_("; "));
   }
 
   // ---- the mask to build: the grid -----------------------------------------------------------------
@@ -256,9 +265,10 @@
     place.replaceChildren();
     const { tokens } = task;
     const answer = map(task.right, () => false);
-    const buttons = makeTable(place, "May the query see the key?", tokens).map((row, query) => tokens.map((_, key) => {
+    const buttons = makeTable(place, _("May the query see the key?"), tokens).map((row, query) => tokens.map((seen, key) => {
       const button = make(make(row, "td"), "button", { type: "button" });
-      button.setAttribute("aria-label", `query ${query} ${tokens[query]}, key ${key} ${tokens[key]}`);
+      const values = { query, asks: tokens[query], key, seen };
+      button.setAttribute("aria-label", fill(_("query {query} {asks}, key {key} {seen}"), values));
       button.addEventListener("click", () => {
         answer[query][key] = !answer[query][key];
         show();
@@ -285,13 +295,13 @@
   function buildTask(figure, data) {
     const box = document.createElement("div");
     const controls = make(box, "div", { className: "mask-controls" });
-    const choices = data.tasks.map(({ name }, index) => [index, name]);
-    const which = makeSelect(controls, "moving-mask-task", "Input of the decoder", choices, begin);
+    const choices = choicesOf(data.tasks);
+    const which = makeSelect(controls, "moving-mask-task", _("Input of the decoder"), choices, begin);
     const work = make(box, "div", { className: "mask-work" });
     const place = make(work, "div", { className: "mask-build" });
     const beside = make(work, "div", { className: "mask-beside" });
     const cell = make(beside, "p", { className: "mask-cell" });
-    const [check, clear] = makeButtons(beside, ["Check", "Clear"]);
+    const [check, clear] = makeButtons(beside, [_("Check"), _("Clear")]);
     const verdict = make(beside, "div", { className: "mask-verdict" });
     verdict.setAttribute("aria-live", "polite");
     let grid = null;
@@ -299,22 +309,24 @@
     function begin() {
       const task = data.tasks[which.value];
       grid = { ...makeGrid(place, task, forget, sayCell), task };
-      cell.textContent = "Nothing is allowed yet.";
+      cell.textContent = _("Nothing is allowed yet.");
       forget();
     }
 
     // What the reader has set, read aloud: who looks, and at what.
     function sayCell(query, key) {
       const { tokens } = grid.task;
-      const may = grid.answer[query][key] ? "sees" : "does not see";
-      cell.textContent = `Row ${query}, column ${key}: the query ${tokens[query]} ${may} the key ${tokens[key]}.`;
+      const said = grid.answer[query][key]
+        ? _("Row {query}, column {key}: the query {asks} sees the key {seen}.")
+        : _("Row {query}, column {key}: the query {asks} does not see the key {seen}.");
+      cell.textContent = fill(said, { query, key, asks: tokens[query], seen: tokens[key] });
     }
 
     // What was said of an answer does not hold of the next one.
     function forget() {
       verdict.classList.remove("mask-passed", "mask-failed");
       verdict.replaceChildren();
-      make(verdict, "p", { textContent: "Mark every cell that may be seen, then press Check." });
+      make(verdict, "p", { textContent: _("Mark every cell that may be seen, then press Check.") });
     }
 
     check.addEventListener("click", () => {
