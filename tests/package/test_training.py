@@ -42,7 +42,6 @@ def raises(error, message):
 
 
 # Without dropout, and in float64, where the order of a sum does not matter.
-CPU = torch.device("cpu")
 EXACT = {"model": replace(TINY, dropout=0.0), "dtype": torch.float64}
 
 # --- loss and schedules -------------------------------------------------------------------------
