@@ -20,6 +20,7 @@ SLUGS = (
     "decoding",
     "gpt",
     "depth",
+    "where_next",
 )
 # Later tasks of these notebooks use the answers to earlier ones, so students import them.
 HANDED_OUT = ("tokenizers", "embeddings")

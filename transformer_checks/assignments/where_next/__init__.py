@@ -1,0 +1,1 @@
+"""The assignment "where_next": answers, cases, properties, mistakes, and its tasks."""
