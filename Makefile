@@ -28,7 +28,7 @@ unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONHOME PYTHONPATH PYTHONSAFEPA
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book catalogs serve pdf test test-all test-class lab format notebooks notebooks-elsewhere exercises drawings lint \
-        lock train bench multi30k one-core pronouns sequences broken-runs depth gpt today capstone five-minutes grade grader-report mutation linkcheck clean
+        lock train bench multi30k one-core pronouns sequences broken-runs depth gpt tuning today capstone five-minutes grade grader-report mutation linkcheck clean
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -119,6 +119,9 @@ depth: $(READY) ## train the readers of the chapter on depth for six minutes
 
 gpt: $(READY) ## train the models of the chapter on GPT for half an hour
 	@$(RUN) -m transformer_ref.experiments.gpt
+
+tuning: $(READY) ## tune the speller of the chapter after pretraining, by rewards and otherwise, for a quarter of an hour
+	@$(RUN) -m transformer_ref.experiments.tuning_runs
 
 today: $(READY) ## train the models of the chapter on the Transformer today for ten minutes
 	@$(RUN) -m transformer_ref.experiments.where_next_runs

@@ -31,6 +31,7 @@ from transformer_ref import (
     positions,
     tokenizers,
     training,
+    tuning,
     vocabulary,
     word2vec,
 )
@@ -910,6 +911,76 @@ TRANSLATION = {
 }
 
 SPELLER = g2p.load_g2p(torch.device("cpu"))
+PROMPTS = torch.tensor([2, 1])
+NO_PROMPTS = (Bad(torch.tensor([2, 0]), "got [2, 0]"), Bad(torch.tensor([2]), "got [2]"))
+TOKENS = {"log_probs": x(2, 3), "mask": mask(2, 3)}
+NO_TOKENS = {
+    "log_probs": (x(2, 4), x(3), x(2, 3, 1)),
+    "mask": (mask(2, 2), x(2, 3), Bad(mask(3), "bool of shape (3,)")),
+}
+TUNING = {
+    "tuning.answer_mask": Entry(
+        tuning.answer_mask,
+        {"ids": ids(2, 4), "prompt_lengths": PROMPTS, "pad_id": 0},
+        {"ids": (x(2, 4), ids(4)), "prompt_lengths": NO_PROMPTS},
+    ),
+    "tuning.answer_loss": Entry(
+        tuning.answer_loss,
+        {"logits": x(2, 3, 5), "ids": ids(2, 4), "prompt_lengths": PROMPTS, "pad_id": 0},
+        {
+            "logits": (x(2, 3), x(2, 4, 5), ids(2, 3, 5)),
+            "ids": (x(2, 4), ids(4), Bad(0 * ids(2, 4), "got only prompts")),
+            "prompt_lengths": (*NO_PROMPTS, Bad(PROMPTS + 3, "got only prompts", "ids")),
+        },
+    ),
+    "tuning.token_log_probs": Entry(
+        tuning.token_log_probs,
+        {"logits": x(2, 3, 5), "labels": ids(2, 3)},
+        {"logits": (x(2, 3), ids(2, 3, 5)), "labels": (ids(2, 4), ids(3))},
+    ),
+    "tuning.LoRALinear.__init__": Entry(
+        tuning.LoRALinear,
+        {"linear": torch.nn.Linear(2, 3), "rank": 1, "alpha": 1.0},
+        {"rank": SIZES, "alpha": (0, -1.0, NAN, "1")},
+    ),
+    "tuning.add_lora": Entry(
+        lambda names, rank, alpha: tuning.add_lora(small_model(), names, rank, alpha),
+        {"names": ("q_proj",), "rank": 1, "alpha": 1.0},
+        {
+            "names": (Bad(["query"], "names ['query'], found none"),),
+            "rank": SIZES,
+            "alpha": (0, -1.0, NAN, "1"),
+        },
+    ),
+    "tuning.dpo_loss": Entry(
+        tuning.dpo_loss,
+        {"better": x(2), "worse": x(2), "start_better": x(2), "start_worse": x(2), "beta": 0.1},
+        {
+            **{
+                name: (x(3), x(2, 2)) for name in ("better", "worse", "start_better", "start_worse")
+            },
+            "beta": (0, -1.0, NAN, "1"),
+        },
+    ),
+    "tuning.group_advantages": Entry(
+        tuning.group_advantages, {"rewards": x(2, 3)}, {"rewards": (x(3), ids(2, 3))}
+    ),
+    "tuning.policy_gradient_loss": Entry(
+        tuning.policy_gradient_loss,
+        {**TOKENS, "advantages": x(2)},
+        {**NO_TOKENS, "advantages": (x(3), x(2, 3))},
+    ),
+    "tuning.kl_penalty": Entry(
+        tuning.kl_penalty,
+        {**TOKENS, "start_log_probs": x(2, 3)},
+        {
+            **NO_TOKENS,
+            "start_log_probs": (x(2, 4), x(3)),
+            "mask": (*NO_TOKENS["mask"], Bad(~mask(2, 3), "got only False")),
+        },
+    ),
+}
+
 ENTRIES = [("cat", [["K", "AE", "T"]])]
 NO_WORDS = (
     Bad("cat", "got one: 'cat'"),
@@ -1058,6 +1129,8 @@ WITHOUT_A_CASE = {
     "masks.later_rows.*": "part of the models, which check",
     "masks.PreparedMask.*": "part of attention, which checks",
     "training.optimizers.*": "made by the Trainer, from a config that checks",
+    "tuning.*.pad_id": "compared with ids, whatever it is",
+    "tuning.LoRALinear.forward.*": "called by the models, which check",
     "metrics.edit_distance.*": "any two sequences",
     "metrics.CorpusScore.*": "a result",
     "parallel.Processes.*": "made by join_processes",

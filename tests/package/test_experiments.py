@@ -19,6 +19,7 @@ from transformer_ref.experiments import (
     results,
     sequences,
     training,
+    tuning_runs,
     where_next_runs,
 )
 from transformer_ref.experiments.attention_pronouns import PronounReader
@@ -58,6 +59,16 @@ RUNS: dict[str, tuple[ModuleType, Pretended]] = {
             "long_run": lambda corpus: {"curve": []},
             "tuning_run": lambda seed, corpus: {"seed": seed},
             "speller_run": lambda both_ways, seed: {**SCORES, "seed": seed},
+        },
+    ),
+    "tuning": (
+        tuning_runs,
+        {
+            "start_model": lambda seed: None,
+            "look": lambda model: {"greedy": 0.2},
+            "accent_run": lambda seed: [],
+            "best_of_many": lambda seed: [],
+            "watched_run": lambda name, seed: {"name": name, "seed": seed},
         },
     ),
     "where_next": (

@@ -38,6 +38,7 @@ from transformer_ref.modern import rotate
 from transformer_ref.positions import frequencies, sinusoidal_encoding
 from transformer_ref.tokenizers import BPETokenizer, learn_merges
 from transformer_ref.training import noam_learning_rate
+from transformer_ref.tuning import LoRALinear, dpo_loss, group_advantages
 
 QUESTION = re.compile(
     r"^::::\{dropdown\} (?P<title>[^\n]+)\n:::\{answer\} (?P<kind>\w+)\n(?P<options>.*?)^:::$",
@@ -328,6 +329,32 @@ def weights_of_two_experts() -> list[Any]:
     return [torch.tensor([5.0, 5.0]).softmax(dim=0)[0], 1, 5]
 
 
+def advantage_of_one_in_four() -> list[Any]:
+    rewards = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
+    apart = rewards[0, 0] - rewards.mean()
+    spread = rewards.std(correction=0)
+    right = group_advantages(rewards)[0, 0]
+    return [apart, apart / rewards.std(), right, rewards[0, 0], apart / spread**2]
+
+
+def loss_of_a_pair() -> list[Any]:
+    better, worse, start = torch.tensor([-1.0]), torch.tensor([-3.0]), torch.zeros(1)
+    return [
+        dpo_loss(better, worse, start, start, beta=0.5),
+        dpo_loss(worse, better, start, start, beta=0.5),
+        dpo_loss(start, start, start, start, beta=0.5),
+        dpo_loss(better, worse, start, start, beta=1.0),
+    ]
+
+
+def numbers_of_lora() -> list[Any]:
+    def trained(rank: int) -> int:
+        layer = LoRALinear(torch.nn.Linear(64, 256), rank, alpha=1.0)
+        return sum(weight.numel() for weight in layer.parameters() if weight.requires_grad)
+
+    return [64 * 256, trained(4), 2 * trained(4), trained(1)]
+
+
 # By the chapter and the first words of the question: a value for each answer, in their order, where
 # one can be computed. Each wrong number comes from the mistake that is named with it.
 COMPUTED: dict[tuple[str, str], Callable[..., list[Any]]] = {
@@ -344,6 +371,9 @@ COMPUTED: dict[tuple[str, str], Callable[..., list[Any]]] = {
     ("training", "You halve"): peak_of_noam,
     ("gpt", "By hand"): perplexity_of_three,
     ("gpt", "How many parameters"): parameters_of_a_small_gpt,
+    ("tuning", "By hand: four answers"): advantage_of_one_in_four,
+    ("tuning", "A pair"): loss_of_a_pair,
+    ("tuning", "LoRA with"): numbers_of_lora,
     ("decoding", "By hand: what is the BLEU"): bleu_of_five_words,
     ("depth", "By hand"): layers_that_span,
     ("capstone", "By hand"): scores_of_five_words,

@@ -11,12 +11,10 @@ from transformer_ref.experiments.gpt_by_hand import (
     TEMPERATURES,
     TEXT,
     chain_by_hand,
-    lora_by_hand,
     probabilities_by_hand,
 )
 
 CHAIN = {name: tensor.tolist() for name, tensor in chain_by_hand().items()}
-LORA = {name: tensor.tolist() for name, tensor in lora_by_hand().items()}
 
 
 def drawings() -> dict[str, Drawing]:
@@ -30,7 +28,6 @@ def drawings() -> dict[str, Drawing]:
         "temperature": temperature(),
         "after-pretraining": after_pretraining(),
         "after-pretraining-narrow": after_pretraining(narrow=True),
-        "lora": lora(),
     }
 
 
@@ -211,47 +208,33 @@ STAGES = (
     ("instruction\ntuning", "instructions\nwith answers", "next token\nof the answer",
      "follows\ninstructions"),
     ("preference\ntuning", "pairs: better\nand worse", "better above\nworse", "assistant"),
+    ("checked\nrewards", "tasks with\na checker", "more of what\nis rewarded",
+     "solves more\ntasks"),
 )  # fmt: skip
 
 
 def after_pretraining(narrow: bool = False) -> Drawing:
-    """Three stages of training: what each reads, what its loss asks for, what comes out."""
+    """Four stages of training: what each reads, what its loss asks for, what comes out."""
     drawing = Drawing()
     for number, (name, data, loss, result) in enumerate(STAGES):
+        last = number == len(STAGES) - 1
         if narrow:
-            x, y = 0.0, 176.0 * number
-            box = drawing.box(Area(x + 116, y + 46, 104, 48), name, "lit")
-            drawing.text((x + 168, y + 14), data.replace("\n", " "), "source", size=13)
-            drawing.line([(x + 168, y + 24), (x + 168, box.y)], "source", arrow=True)
-            drawing.text((x + 106, y + 70), f"loss:\n{loss}", "muted", size=13, anchor="end")
-            drawing.line([box.at(0.5, 1), (x + 168, y + 120)], arrow=True)
-            drawing.text((x + 168, y + 134), result.replace("\n", " "), "target", style="bold")
-            if number < 2:
-                start, below = (x + 290, y + 134), y + 246
-                way = [start, (x + 310, start[1]), (x + 310, below), (x + 224, below)]
-                drawing.line(way, "target", arrow=True)
+            y = 120.0 * number
+            box = drawing.box(Area(110, y, 104, 48), name, "lit")
+            drawing.text((92, y + 24), data, "source", size=13, anchor="end")
+            drawing.line([(94, y + 24), box.at(0, 0.5)], "source", arrow=True)
+            drawing.text((224, y + 24), f"loss:\n{loss}", "muted", size=13, anchor="start")
+            drawing.line([box.at(0.5, 1), (162, y + 66)], arrow=True)
+            drawing.text((162, y + 84), result, "target", size=13, style="bold")
+            if not last:
+                drawing.line([(162, y + 101), (162, y + 119)], arrow=True)
         else:
-            x = 236.0 * number
-            box = drawing.box(Area(x, 60, 108, 48), name, "lit")
-            drawing.text((x + 54, 16), data, "source", size=13)
-            drawing.line([(x + 54, 36), (x + 54, 60)], "source", arrow=True)
-            drawing.text((x + 54, 136), f"loss:\n{loss}", "muted", size=13)
-            drawing.line([box.at(1, 0.5), (x + 128, 84)], arrow=True)
-            drawing.text((x + 172, 84), result, "target", size=12, style="bold")
-            if number < 2:
-                drawing.line([(x + 216, 84), (x + 236, 84)], arrow=True)
-    return drawing
-
-
-def lora() -> Drawing:
-    """A column times a row: a whole matrix, made of few numbers, which is added to a frozen one."""
-    drawing = Drawing()
-    cell = (28.0, 24.0)
-    drawing.grid((0, 20), LORA["B"], "lit", title="B", cell=cell)
-    drawing.text((48, 68), "times", "muted", size=13)
-    drawing.grid((72, 56), LORA["A"], "lit", title="A", cell=cell)
-    drawing.text((202, 68), "=", size=16)
-    drawing.grid((220, 20), LORA["change"], "residual", title="added to W", cell=cell)
-    drawing.text((94, 136), "8 numbers are trained", "lit", size=13)
-    drawing.text((276, 136), "for 16", "residual", size=13)
+            x = 172.0 * number
+            box = drawing.box(Area(x, 60, 112, 48), name, "lit")
+            drawing.text((x + 56, 16), data, "source", size=13)
+            drawing.line([(x + 56, 36), (x + 56, 60)], "source", arrow=True)
+            drawing.text((x + 56, 136), f"loss:\n{loss}", "muted", size=13)
+            drawing.text((x + 56, 184), result, "target", size=13, style="bold")
+            if not last:
+                drawing.line([box.at(1, 0.5), (x + 170, 84)], arrow=True)
     return drawing

@@ -44,6 +44,7 @@ CHAPTERS: dict[str, Collection[str]] = {
         "target", "target-embedding", "target-positions", "masked-attention",
         "decoder-feed-forward", "output", "next",
     ),
+    "tuning": ("target", "output", "next"),
     "depth": ENCODER + DECODER,
     "capstone": tuple(PARTS),
     "where_next": POSITIONS + ATTENTION + ("encoder-feed-forward", "decoder-feed-forward"),

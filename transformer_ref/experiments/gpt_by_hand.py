@@ -1,4 +1,4 @@
-"""What the chapter on GPT does by hand: a text's probability, three temperatures, one LoRA matrix.
+"""What the chapter on GPT does by hand: a text's probability, and three temperatures.
 
 The drawings and the page show the same numbers.
 """
@@ -21,10 +21,6 @@ TEMPERATURES = (0.5, 1.0, 2.0)
 LINE = ("to", "be", "or", "not", "to", "be", "that", "is")
 PIECE, STARTS = 3, (0, 4)
 
-# What LoRA adds to a matrix: a column times a row.
-DOWN = ((1.0, 0.0, 2.0, -1.0),)
-UP = ((1.0,), (0.0,), (-1.0,), (2.0,))
-
 
 def chain_by_hand() -> dict[str, Tensor]:
     """Return the price of the text of three words.
@@ -43,9 +39,3 @@ def chain_by_hand() -> dict[str, Tensor]:
 def probabilities_by_hand() -> Tensor:
     """Return the probabilities (3, 4) of the four words, a row for each temperature."""
     return (torch.tensor(LOGITS) / torch.tensor(TEMPERATURES)[:, None]).softmax(dim=-1)
-
-
-def lora_by_hand() -> dict[str, Tensor]:
-    """Return A (1, 4), B (4, 1), and their product B A (4, 4), which is added to a matrix."""
-    down, up = torch.tensor(DOWN), torch.tensor(UP)
-    return {"A": down, "B": up, "change": up @ down + 0}  # the sum makes a zero of a minus zero
