@@ -19,6 +19,7 @@ SLUGS = (
     "training",
     "decoding",
     "gpt",
+    "tuning",
     "depth",
     "where_next",
 )

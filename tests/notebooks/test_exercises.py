@@ -337,6 +337,7 @@ SECRETS = {
     "positions.find_the_bug": ("10000",),
     "sequences.find_the_bug": ("flip",),
     "training.find_the_bug": ("ignore_index",),
+    "tuning.find_the_bug": ("detach", "advantage"),
     "where_next.find_the_bug": ("num_sets", "//"),
 }
 

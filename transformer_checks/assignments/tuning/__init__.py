@@ -1,0 +1,1 @@
+"""The assignment "tuning": answers, cases, properties, mistakes, and its tasks."""

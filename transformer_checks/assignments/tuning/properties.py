@@ -1,0 +1,68 @@
+"""Properties of right results in "tuning": each says in words what is wrong with a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from transformer_checks.task import Case
+
+Values = Mapping[str, Any]
+
+
+def has_thin_matrices(case: Case, values: Values) -> str | None:
+    """Say so if A or B has another shape."""
+    weight, rank = case.arguments["linear"]["weights"]["weight"], case.arguments["rank"]
+    wanted = [("A", (rank, weight.shape[1])), ("B", (weight.shape[0], rank))]
+    sizes = [int(size) for size in values["sizes"]]
+    for (name, shape), received in zip(wanted, (sizes[:2], sizes[2:]), strict=True):
+        if tuple(received) != shape:
+            return f"`{name}` should be {shape}, received {tuple(received)}"
+    return None
+
+
+def keeps_the_bias(case: Case, values: Values) -> str | None:
+    """Say so if the merged layer is off by the same numbers for every input."""
+    off = values["merged"].astype(np.float64) - values["output"]
+    apart = np.ptp(off.reshape(-1, off.shape[-1]), axis=0).max()
+    if np.abs(off).max() > 0.1 and apart < 0.05:
+        return "the merged layer and yours differ by the same numbers for every input: by a bias"
+    return None
+
+
+def is_never_negative(case: Case, values: Values) -> str | None:
+    """Say so if a penalty is below 0."""
+    penalty = float(values["penalty"])
+    if penalty < -1e-6:
+        return f"the penalty of a token is never negative; here their mean is {penalty:.4g}"
+    return None
+
+
+def groups_are_centered(case: Case, values: Values) -> str | None:
+    """Say so if equal rewards have an advantage, or those of a group do not sum to 0."""
+    rewards, advantages = case.arguments["rewards"], values["advantages"].astype(np.float64)
+    if advantages.shape != rewards.shape or not np.isfinite(advantages).all():
+        return None
+    slack = 0.02 if case.dtype == "float16" else 1e-3
+    for row, found in zip(rewards, advantages, strict=True):
+        if (row == row[0]).all() and found.any():
+            return (
+                f"all rewards of a group are {row[0]:.4g}, so no answer is better than another; "
+                f"here one of them has the advantage {found[np.abs(found).argmax()]:.4g}"
+            )
+        if abs(found.mean()) > slack:
+            return f"the advantages of a group have the mean 0; here it is {found.mean():.4g}"
+    return None
+
+
+def is_between_the_rewards(case: Case, values: Values) -> str | None:
+    """Say so if an expected reward is outside of the rewards that there are."""
+    true, found = case.arguments["true"].astype(np.float64), values["reward"]
+    if not true.min() - 1e-4 <= found <= true.max() + 1e-4:
+        return (
+            f"the true rewards go from {true.min():.4g} to {true.max():.4g}, so no mean of them is "
+            f"{found:.4g}: do the weights sum to 1?"
+        )
+    return None
