@@ -224,13 +224,14 @@ def _route_case(
     num_used: int,
     dtype: str = "float32",
     favors: float = 0.0,
+    layout: str = "contiguous",
 ) -> Case:
     """Make a case; the scores of the later experts are lower by `favors`."""
     slope = favors * np.linspace(0.5, -0.5, num_experts)
     while True:
         scores = (slope + rng.standard_normal((num_tokens, num_experts))).astype(dtype)
         if np.diff(np.sort(scores.astype(np.float64)), axis=1).min(initial=1.0) > 1e-4:
-            return _case({"scores": scores, "num_used": num_used}, dtype)
+            return _case({"scores": scores, "num_used": num_used}, dtype, layout)
 
 
 def route_cases(rng: np.random.Generator) -> list[Case]:
@@ -240,7 +241,7 @@ def route_cases(rng: np.random.Generator) -> list[Case]:
         (3, 4, 2),
         (few, 4, 1),
         (more, 5, 2),
-        (few, 6, 3, "float64"),
+        (few, 6, 3, "float64", 0.0, "strided"),
         (7, 5, 5),
         (1, 6, 2),
         (more, 8, 2, "float32", 9.0),
