@@ -86,6 +86,8 @@ def messages_of_site(root: Path = ROOT) -> list[str]:
         for name in ("_config.yml", "_toc.yml")
     )
     found += [settings["title"], settings["copyright"]]
+    for words in settings["sphinx"]["config"]["search_words"].values():
+        found += words
     for part in contents["parts"]:
         sections = [each for page in part["chapters"] for each in page.get("sections", [])]
         found.append(part["caption"])

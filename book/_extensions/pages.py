@@ -13,6 +13,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.locale import _
 from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
@@ -35,8 +36,9 @@ def switch_repository_links(app: Sphinx, config: Config) -> None:
 
 
 def lead_to_chapter(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Let a search for some words find the page that _config.yml names for them."""
-    words = app.config.search_words.get(docname, [])
+    """Let a search for some words find the page that _config.yml names, in each language."""
+    english = app.config.search_words.get(docname, [])
+    words = sorted({*english, *(str(_(word)) for word in english)})
     entries = [("single", word, "", "main", None) for word in words]
     if entries:
         doctree += addnodes.index(entries=entries)

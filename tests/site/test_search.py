@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 def search(tab: Page, address: str, words: str) -> list[str]:
     """Search as a reader does; return the pages that were found, the best first."""
     open_page(tab, f"{address}/search.html?q={words.replace(' ', '+')}")
-    expect(tab.locator(".search-summary")).to_contain_text("found")
+    expect(tab.locator(".search-summary")).to_contain_text(re.compile(r"\d"))  # in any language
     links = tab.locator("#search-results li > a").evaluate_all(
         "(all) => all.map((link) => link.getAttribute('href'))"
     )
