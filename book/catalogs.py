@@ -136,6 +136,8 @@ def updated(old: Catalog, messages: Iterable[str], memory: dict[str, str]) -> Ca
 def write(catalog: Catalog, path: Path, language: str) -> None:
     """Write a catalog: no dates and places, so that it changes only with its messages."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    for each in catalog:
+        each.flags &= {"fuzzy"}  # roles such as {term} look like Python's formats to babel
     body = io.BytesIO()
     write_po(
         body,
