@@ -35,8 +35,9 @@ KEPT_HERE = {
     "JUPYTER_DATA_DIR": "data",
     "MPLCONFIGDIR": "matplotlib",
 }
-# Turns off JupyterLab's question about news, and what nbgrader adds for instructors.
-QUIET = ROOT / "tools" / "jupyter"
+# Our settings: labconfig/ turns off JupyterLab's question about news and what nbgrader adds for
+# instructors; custom/ has styles, which JupyterLab reads from the student's folder only.
+OURS = ROOT / "tools" / "jupyter"
 SKIPPED = frozenset({".ipynb_checkpoints", "__pycache__"})
 
 # In the metadata of a copied notebook: which state of the exercise it was made from.
@@ -245,11 +246,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"--ServerApp.root_dir={ROOT}",
         f"--LabApp.default_url=/lab/tree/{WORK}{first_exercise() if is_new else ''}",
         f"--ServerApp.extra_static_paths={ROOT / '_build' / 'html'}",
+        "--LabApp.custom_css=True",
         *rest,
     ]
     for variable, folder in KEPT_HERE.items():
         os.environ.setdefault(variable, str(ROOT / SETTINGS / folder))
-    os.environ.setdefault("JUPYTER_CONFIG_PATH", str(QUIET))
+    os.environ.setdefault("JUPYTER_CONFIG_PATH", str(OURS))
+    styles = ROOT / SETTINGS / KEPT_HERE["JUPYTER_CONFIG_DIR"] / "custom"
+    shutil.copytree(OURS / "custom", styles, dirs_exist_ok=True)
     os.chdir(work)
     sys.stdout.flush()
     if not hasattr(os, "fork"):  # Windows would start another process, and mistake spaces in a path

@@ -278,7 +278,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         process = subprocess.Popen(
             [sys.executable, "-m", "tools.lab", *options, "--allow-root"],
             cwd=root,
-            env={**os.environ, "JUPYTER_CONFIG_DIR": str(root / "config")},
+            env={**os.environ, "JUPYTER_CONFIG_DIR": str(root / ".jupyter/config")},
             stdout=log,
             stderr=subprocess.STDOUT,
         )
@@ -327,7 +327,7 @@ def test_jupyterlab_opens_in_my_work(server: Server) -> None:
 
 @pytest.mark.weekly
 @pytest.mark.browser
-def test_jupyterlab_shows_a_student_no_news_and_no_tools_of_instructors(server: Server) -> None:
+def test_jupyterlab_shows_what_a_student_needs(server: Server) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.find())
         page = browser.new_page()
@@ -339,6 +339,17 @@ def test_jupyterlab_shows_a_student_no_news_and_no_tools_of_instructors(server: 
         assert page.locator(".lm-MenuBar-itemLabel").get_by_text("Nbgrader").count() == 0
         page.wait_for_timeout(2000)  # a question about news would come a moment later
         assert page.locator(".Toastify__toast").count() == 0
+        # A hint shows that it can be opened.
+        page.wait_for_function(
+            """() => [...document.querySelectorAll("summary")].some(
+                each => getComputedStyle(each).listStyleType === "disclosure-closed")""",
+            timeout=60_000,
+        )
+        # A chapter shows a term as a link, not as the Markdown of the book.
+        page.goto(f"{server.address}/lab/tree/book/attention.ipynb?token={TOKEN}")
+        chapter = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-MarkdownCell").first
+        chapter.get_by_role("link", name="attention", exact=True).wait_for(timeout=60_000)
+        assert "{term}" not in chapter.inner_text()
         browser.close()
 
 
