@@ -393,8 +393,9 @@ def kl_penalty_cases(rng: np.random.Generator) -> list[Case]:
     changed = {"log_probs": other.astype(FLOAT32)}
     followed(cases, base, changed, "other numbers at the padding", PADDING_COUNTS)
     asked_again(cases, cases[2])
-    for asked in (case(), case(FLOAT64)):
-        cases.append(_asked_for_gradients(asked, rng))
+    strided = case(FLOAT64)
+    strided = _case(strided.arguments, FLOAT64, layout="strided")
+    cases += [_asked_for_gradients(asked, rng) for asked in (case(), strided)]
     return cases
 
 
@@ -434,13 +435,15 @@ def best_of_n_cases(rng: np.random.Generator) -> list[Case]:
 def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of policy_loss: right or wrong, shares, one question and many, all with gradients."""
 
-    def case(dtype: str = FLOAT32, note: str = "", equal: bool = False, **fixed: int) -> Case:
+    def case(
+        dtype: str = FLOAT32, note: str = "", layout: str = "contiguous", **fixed: int
+    ) -> Case:
         batch, size, length = different_sizes(rng, 2, 7, 3)
         batch, size = fixed.get("batch", batch), fixed.get("size", size)
         length = fixed.get("length", length + 1)
         start, now = _log_probs(rng, batch, size, length)
         rewards = np.round(rng.uniform(0, 1, (batch, size)), 2)
-        if equal:
+        if note == "equal rewards":
             rewards[:] = 1.0
         arguments = {
             "log_probs": now.astype(dtype),
@@ -449,12 +452,12 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
             "answer": _answers(rng, batch * size, length).reshape(now.shape),
             "beta": float(rng.integers(4, 20)) / 10,
         }
-        return _asked_for_gradients(_case(arguments, dtype, note), rng)
+        return _asked_for_gradients(_case(arguments, dtype, note, layout), rng)
 
     cases = [
         *(case(batch=1, size=2, length=1), case(), case(FLOAT64), case(batch=1, size=4)),
-        *(case(size=2), case(FLOAT64, size=2), case(batch=3, size=3, length=3)),
-        *(case(FLOAT64), case(), case(equal=True, note="equal rewards")),
+        *(case(size=2), case(FLOAT64, layout="strided"), case(batch=3, size=3, length=3)),
+        *(case(FLOAT64), case(), case(note="equal rewards")),
         *(case(length=LONG, note="long"), case(FLOAT16, batch=1, size=2, length=3)),
     ]
     base = cases[1]
