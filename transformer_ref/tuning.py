@@ -9,7 +9,6 @@ Letters here, besides those of the conventions: G answers to one prompt.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -17,8 +16,6 @@ from torch.nn import functional as F
 
 from transformer_ref._validate import require_at_least_one, require_ids, require_positive
 from transformer_ref.training.losses import require_scores
-
-Model = TypeVar("Model", bound=nn.Module)
 
 
 def answer_mask(ids: Tensor, prompt_lengths: Tensor, pad_id: int) -> Tensor:
@@ -136,17 +133,14 @@ class LoRALinear(nn.Module):
         return made
 
 
-def add_lora(model: Model, names: Collection[str], rank: int, alpha: float) -> Model:
+def add_lora(model: nn.Module, names: Collection[str], rank: int, alpha: float) -> None:
     """Freeze a model, and put a :class:`LoRALinear` around its linear layers of these names.
 
     Args:
-        model: it is changed.
+        model: it is changed; afterwards only the matrices A and B are trained.
         names: of the layers in the module that holds them, such as ("q_proj", "v_proj").
         rank: of :class:`LoRALinear`.
         alpha: of :class:`LoRALinear`.
-
-    Returns:
-        The same model; only the matrices A and B are trained.
 
     Raises:
         ValueError: if it has no such layer.
@@ -162,16 +156,14 @@ def add_lora(model: Model, names: Collection[str], rank: int, alpha: float) -> M
         raise ValueError(f"model must have linear layers of the names {sorted(names)}, found none")
     for parent, name, layer in found:
         setattr(parent, name, LoRALinear(layer, rank, alpha))
-    return model
 
 
-def merge_lora(model: Model) -> Model:
-    """Replace each :class:`LoRALinear` of a model by an ordinary layer; returns the same model."""
+def merge_lora(model: nn.Module) -> None:
+    """Replace each :class:`LoRALinear` of a model by an ordinary layer."""
     for parent in list(model.modules()):
         for name, layer in parent.named_children():
             if isinstance(layer, LoRALinear):
                 setattr(parent, name, layer.merge())
-    return model
 
 
 def dpo_loss(

@@ -381,7 +381,8 @@ def accent_run(seed: int, steps: int = ACCENT_STEPS) -> list[dict[str, Any]]:
         weights = [weight for weight in model.parameters() if weight.requires_grad]
         if rank != 0:
             adapt(model, examples, FULL_RATE if rank is None else LORA_RATE, steps, seed)
-        speller = Speller(merge_lora(model), torch.device("cpu"))
+        merge_lora(model)
+        speller = Speller(model, torch.device("cpu"))
         rates = {
             name: round(speller.evaluate(entries)["per"], 4) for name, entries in tests.items()
         }
