@@ -13,10 +13,10 @@ import pickle
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pydata_sphinx_theme
 import yaml
 from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
@@ -79,7 +79,10 @@ def messages_of_site(root: Path = ROOT) -> list[str]:
         ("_templates/**.html", "jinja2"),
         ("assets/*.js", "javascript"),
     ]
-    extracted = extract_from_dir(root / "book", method_map=methods, keywords={"_": None})
+    # Babel by itself passes over folders whose names begin with an underscore.
+    extracted = extract_from_dir(
+        root / "book", methods, keywords={"_": None}, directory_filter=lambda _folder: True
+    )
     found = [str(message) for _, _, message, _, _ in extracted]
     settings, contents = (
         yaml.safe_load((root / name).read_text(encoding="utf-8"))
@@ -92,7 +95,7 @@ def messages_of_site(root: Path = ROOT) -> list[str]:
         sections = [each for page in part["chapters"] for each in page.get("sections", [])]
         found.append(part["caption"])
         found += [page["title"] for page in (*part["chapters"], *sections) if "title" in page]
-    theme = Path(pydata_sphinx_theme.__file__).parent / "locale/sphinx.pot"
+    theme = files("pydata_sphinx_theme") / "locale/sphinx.pot"
     found += [str(each.id) for each in read_po(io.BytesIO(theme.read_bytes())) if each.id]
     return list(dict.fromkeys(found))
 

@@ -128,8 +128,8 @@ def translate_settings(app: Sphinx, config: Config) -> None:
         if getattr(config, name, None):
             config[name] = str(_(config[name]))
     logo = config.html_theme_options.get("logo", {})
-    if "text" in logo:
-        logo["text"] = str(_(logo["text"]))
+    if text := logo.get("text"):
+        logo["text"] = str(_(text))
 
 
 def keep_what_was_read(app: Sphinx) -> None:
@@ -150,7 +150,8 @@ def read_translated(
 def translate_contents(toctrees: Iterator[addnodes.toctree]) -> None:
     """Translate the captions and titles that _toc.yml gives to pages."""
     for toctree in toctrees:
-        toctree["caption"] = toctree.get("caption") and str(_(toctree["caption"]))
+        caption = toctree.get("caption")
+        toctree["caption"] = caption and str(_(caption))
         toctree["entries"] = [(title and str(_(title)), page) for title, page in toctree["entries"]]
 
 
