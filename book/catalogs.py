@@ -69,7 +69,7 @@ def messages_of_page(doctree: nodes.document, root: Path = ROOT) -> list[str]:
     for raw in doctree.findall(nodes.raw):
         for name in FIGURE.findall(raw.astext()):
             found += messages_of_script(root / ASSETS / "figures" / f"{name}.js")
-    return list(dict.fromkeys(found))
+    return [message for message in dict.fromkeys(found) if message]
 
 
 def messages_of_site(root: Path = ROOT) -> list[str]:

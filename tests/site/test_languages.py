@@ -50,6 +50,8 @@ def test_code_outputs_and_anchors_are_those_of_the_english_page(
     site: Path, language: str, page: str
 ) -> None:
     english, other = article(site / f"{page}.html"), article(site / language / f"{page}.html")
+    for image in [*english.select("img"), *other.select("img")]:
+        del image["alt"]  # it is translated
     for selector in ("pre", "div.cell_output > *:not(figure)", "script.moving-data"):
         assert list(map(str, english.select(selector))) == list(map(str, other.select(selector)))
     anchors = [{tag["id"] for tag in each.select("[id]")} for each in (english, other)]
@@ -73,7 +75,7 @@ def test_what_is_not_translated_says_so(site: Path, language: str) -> None:
     found = BeautifulSoup(
         (site / language / f"{page}.html").read_text(encoding="utf-8"), "html.parser"
     )
-    assert f'<html lang="{language.replace("_", "-")}"' in str(found)
+    assert found.select(f"html[lang={language.replace('_', '-')}]")
     assert found.select(".course-untranslated")
     assert found.select("[lang=en] h1")
 
@@ -84,7 +86,8 @@ def test_the_switch_keeps_the_place(tab: Page, site: Path) -> None:
     for code in ("zh-CN", "en"):
         tab.evaluate("window.setFormulas()")  # or what is above would still grow
         tab.evaluate("document.querySelector(location.hash).scrollIntoView({behavior: 'instant'})")
-        tab.locator(f".course-language[hreflang={code}]").click()
+        # Playwright would scroll the bar that stays at the top into view, and the page with it.
+        tab.locator(f".course-language[hreflang={code}]").evaluate("link => link.click()")
         expect(tab.locator(f"html[lang={code}]")).to_be_attached()
         expect(tab.locator("#rows-or-columns > h2")).to_be_in_viewport()
         assert tab.url.endswith("#rows-or-columns")

@@ -134,8 +134,8 @@ def test_a_chapter_ends_with_its_exercise_and_the_next_chapter(name: str) -> Non
         assert heading.text_content().removesuffix("#") == title
 
 
-def test_the_last_chapter_keeps_the_links_of_the_theme() -> None:
-    assert ends.ends_of(ROOT, NAMES[-1]) == {}
+def test_the_last_chapter_leads_to_its_exercise_and_no_further() -> None:
+    assert ends.ends_of(ROOT, NAMES[-1]).keys() == {"practise", "previous"}
     assert ends.ends_of(ROOT, "book/glossary") == {}
 
 
