@@ -35,7 +35,7 @@ from book._extensions.languages import (
     translated_pages,
 )
 from tools import build_book
-from tools.inputs import ROOT
+from tools.inputs import ENGLISH, ROOT
 
 HEADER = """\
 msgid ""
@@ -181,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--language", default="zh_CN")
     parser.add_argument("pages", nargs="*", help="pages that get a catalog, such as book/masking")
     options = parser.parse_args(arguments)
-    if status := build_book.build(language=build_book.ENGLISH):
+    if status := build_book.build(language=ENGLISH):
         return status
     update(options.language, options.pages)
     return 0

@@ -21,7 +21,7 @@ from pathlib import Path
 import yaml
 
 from tools import course_zip
-from tools.inputs import ROOT, SITE_INPUTS, digest, execution_cache
+from tools.inputs import ENGLISH, LOCALE, ROOT, SITE_INPUTS, digest, execution_cache
 from tools.notebooks import EXECUTION_ENVIRONMENT
 
 SITE = ROOT / "_build" / "html"
@@ -30,7 +30,6 @@ SITE = ROOT / "_build" / "html"
 WORKSHOP = ROOT / "_build" / "workshop"
 STAGED = WORKSHOP / "_build" / "html"
 STAMP = "inputs.sha256"
-ENGLISH = "en"
 # Each kernel says so of the sockets between it and the build, on this machine.
 NO_NEWS = "Kernel is running over TCP without encryption"
 
@@ -77,7 +76,7 @@ def jupyter_book(*options: str) -> int:
 
 def languages() -> list[str]:
     """List the languages that the book has catalogs for."""
-    return sorted(path.parent.name for path in (ROOT / "book/locale").glob("*/LC_MESSAGES"))
+    return sorted(path.parent.name for path in (ROOT / LOCALE).glob("*/LC_MESSAGES"))
 
 
 def staged(language: str) -> Path:

@@ -8,6 +8,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# The language that the book is written in, and where the catalogs of its translations are.
+ENGLISH = "en"
+LOCALE = "book/locale"
+
 # A change in one of these means that every chapter has to be executed again: in the package with
 # its experiments and its drawing code, or in the lock.
 EXECUTION_INPUTS = ("transformer_ref", "requirements.lock")

@@ -23,8 +23,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 
-from book._extensions.languages import ENGLISH
-from tools.inputs import execution_cache
+from tools.inputs import ENGLISH, execution_cache
 
 # More kernels than this take more memory than they save time. The library's own parallel executor
 # starts one for each core.

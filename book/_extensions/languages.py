@@ -27,9 +27,8 @@ from sphinx.search.zh import SearchChinese
 from sphinx.transforms import SphinxTransform
 
 from tools.course_zip import NAME as ARCHIVE
+from tools.inputs import ENGLISH, LOCALE
 
-ENGLISH = "en"
-LOCALE = "book/locale"
 ASSETS = "book/assets"
 # The catalog of what templates, extensions and shared scripts say; Sphinx adds its own.
 SITE = "sphinx"

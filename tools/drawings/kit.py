@@ -353,4 +353,9 @@ def _shown(value: float | str) -> str:
     if isinstance(value, str):
         return value
     text = f"{value:.0f}" if abs(value - round(value)) < 1e-6 else f"{value:.2f}"
+    return true_minus(text)
+
+
+def true_minus(text: str) -> str:
+    """Write each hyphen of a text of numbers as a minus sign, which is as wide as a digit."""
     return text.replace("-", "\N{MINUS SIGN}")

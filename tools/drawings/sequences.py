@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from tools.drawings.kit import Area, Drawing
+from tools.drawings.kit import Area, Drawing, true_minus
 from transformer_ref.experiments.sequences import VECTORS, by_hand, copy_by_hand
 
 STEP = {name: tensor.tolist() for name, tensor in by_hand().items()}
@@ -206,7 +206,7 @@ def decoder_step() -> Drawing:
         name: value.tolist() if isinstance(value, Tensor) else value
         for name, value in copying["steps"][0].items()
     }
-    state = ", ".join(f"{number:.2f}".replace("-", "\N{MINUS SIGN}") for number in step["state"])
+    state = ", ".join(true_minus(f"{number:.2f}") for number in step["state"])
     bottom = _look_back(drawing, f"dot product with the decoder's ({state})", step)
     drawing.arrow((166, bottom + 2), (166, bottom + 28), "times W_o")
     letters = copying["letters"]
@@ -233,7 +233,7 @@ def _look_back(drawing: Drawing, compared: str, step: Mapping[str, Any]) -> floa
             drawing.line([(state.right + 1, 28), (state.right + 15, 28)], "memory", arrow=True)
         drawing.line([(middle, 42), (middle, asking.y - 1)], "memory", arrow=True)
         drawing.line([(middle, asking.bottom + 1), (middle, 108)], arrow=True)
-        shown = f"{score:.2f}".replace("-", "\N{MINUS SIGN}")
+        shown = true_minus(f"{score:.2f}")
         drawing.text((middle, 118), f"score {shown}", "ink", size=13)
         drawing.line([(middle, 128), (middle, 144)], arrow=True)
         drawing.text((middle, 154), f"weight {weight:.2f}", "query", size=13, style="bold")

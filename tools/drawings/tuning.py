@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.drawings.kit import Area, Drawing
+from tools.drawings.kit import Area, Drawing, true_minus
 from transformer_ref.experiments.tuning import (
     ANSWERS,
     LABEL_PROBABILITIES,
@@ -142,9 +142,7 @@ def pair() -> Drawing:
             drawing.text((place(start) + 10, y - 13), "gains 0", role, size=13, anchor="start")
         drawing.circle((place(now), y), 6, role)
     for value in (-6, -5, -4):
-        drawing.text(
-            (place(value), 96), str(value).replace("-", "\N{MINUS SIGN}"), "muted", size=13
-        )
+        drawing.text((place(value), 96), true_minus(str(value)), "muted", size=13)
     drawing.text((place(-5), 114), "log-probability, gray: at the start", "muted", size=13)
     return drawing
 
@@ -157,7 +155,7 @@ def advantages() -> Drawing:
         [reward, reward - GROUP["mean"], advantage]
         for reward, advantage in zip(GROUP["rewards"], GROUP["advantages"], strict=True)
     ]
-    texts = [[f"{value:.2f}".replace("-", "\N{MINUS SIGN}") for value in row] for row in values]
+    texts = [[true_minus(f"{value:.2f}") for value in row] for row in values]
     for row, answer in enumerate(ANSWERS):
         _phonemes(drawing, 0, 21 + 30.0 * row, answer)
     for column, head in enumerate(heads):
@@ -187,7 +185,5 @@ def hole() -> Drawing:
     ):
         y = 98.0 + 26 * row
         drawing.text((0, y), text, size=13, anchor="start")
-        drawing.text(
-            (296, y), f"{both[name]:.2f}".replace("-", "\N{MINUS SIGN}"), style="fixed bold"
-        )
+        drawing.text((296, y), true_minus(f"{both[name]:.2f}"), style="fixed bold")
     return drawing

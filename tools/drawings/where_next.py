@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from tools.drawings.kit import Area, Drawing, Point
+from tools.drawings.kit import Area, Drawing, Point, true_minus
 from transformer_ref.experiments.where_next import (
     ANSWERS,
     KNIGHTED,
@@ -102,7 +102,7 @@ def rotary() -> Drawing:
             drawing.text((tip[0] + far * across, tip[1] - far * up), name[0], name, style="bold")
         for row, name in enumerate(("query", "key")):
             numbers = ", ".join(f"{value:.2f}".rstrip("0").rstrip(".") for value in step[name])
-            numbers = numbers.replace("-", "\N{MINUS SIGN}")
+            numbers = true_minus(numbers)
             drawing.text((x, 164 + 20 * row), f"{name[0]} = {numbers}", name, size=12)
         product = f"{step['product'].item():.2f}".removesuffix(".00")
         drawing.text((x, 208), f"q · k = {product}", style="bold", size=13)
