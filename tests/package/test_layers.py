@@ -54,7 +54,7 @@ def test_dropout_stands_before_each_residual_sum(
 
     The biases stand behind the inner dropouts: only the one before the sum can drop them.
     """
-    layer = kind(D_MODEL, HEADS, D_FF, dropout=1 - 1e-9, norm=norm).to(device).train()
+    layer = kind(D_MODEL, HEADS, D_FF, dropout=1 - 1e-6, norm=norm).to(device).train()
     for name, parameter in layer.named_parameters():
         if name.endswith(("out_proj.bias", "linear2.bias")):
             nn.init.normal_(parameter)

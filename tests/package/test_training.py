@@ -1059,14 +1059,15 @@ def test_compile_runs_the_model_through_torch_compile(tmp_path, monkeypatch):
 
 
 @pytest.mark.weekly
-@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
 def test_a_compiled_run_gives_the_same_losses_and_resumes(tmp_path, device):
     config = replace(RUN, compile=True)
     expected = small_trainer(RUN, device=device).train(progress=False)
     whole = small_trainer(config, device=device).train(progress=False)
     assert whole == pytest.approx(expected, rel=1e-5)
     small_trainer(config, tmp_path, device).train(max_steps=10, progress=False)
-    assert small_trainer(config, tmp_path, device).train(progress=False) == whole
+    resumed = small_trainer(config, tmp_path, device).train(progress=False)
+    # Compiled anew from another batch: on a GPU its kernels may add up in another order.
+    assert resumed == pytest.approx(whole, rel=1e-6)
 
 
 # --- bad arguments: see bad_input.py for all the others ------------------------------------------

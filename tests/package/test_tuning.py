@@ -25,27 +25,33 @@ from transformer_ref.tuning import (
     token_log_probs,
 )
 
-IDS = torch.tensor([[1, 2, 3, 4, 5], [1, 2, 2, 0, 0], [3, 1, 2, 0, 0]])
-PROMPTS = torch.tensor([3, 1, 3])
+pytestmark = pytest.mark.usefixtures("default_device")
+
+
+def prompts_and_answers() -> tuple[Tensor, Tensor]:
+    """Ids of three padded texts, and how long their prompts are."""
+    ids = torch.tensor([[1, 2, 3, 4, 5], [1, 2, 2, 0, 0], [3, 1, 2, 0, 0]])
+    return ids, torch.tensor([3, 1, 3])
 
 
 # --- the loss of the answer only --------------------------------------------------------------
 
 
 def test_only_tokens_of_answers_count() -> None:
+    ids, prompts = prompts_and_answers()
     logits = torch.randn(3, 4, 6, dtype=torch.float64, requires_grad=True)
     costs = []
-    for b, start in enumerate(PROMPTS.tolist()):
+    for b, start in enumerate(prompts.tolist()):
         for place in range(start, 5):
-            label = int(IDS[b, place])
+            label = int(ids[b, place])
             if label != 0:
                 weights = [math.exp(z) for z in logits[b, place - 1].tolist()]
                 costs.append(-math.log(weights[label] / sum(weights)))
-    loss = answer_loss(logits, IDS, PROMPTS, pad_id=0)
+    loss = answer_loss(logits, ids, prompts, pad_id=0)
     assert len(costs) == 4
     assert loss.item() == pytest.approx(statistics.mean(costs), rel=1e-12)
     (gradient,) = torch.autograd.grad(loss, logits)
-    assert torch.equal(gradient.abs().sum(dim=2) > 0, answer_mask(IDS, PROMPTS, pad_id=0))
+    assert torch.equal(gradient.abs().sum(dim=2) > 0, answer_mask(ids, prompts, pad_id=0))
 
 
 def test_a_batch_without_answer_has_no_loss() -> None:
@@ -56,7 +62,7 @@ def test_a_batch_without_answer_has_no_loss() -> None:
 @pytest.mark.parametrize("lengths", [[2, 0, 1], [2, 1]])
 def test_prompts_have_at_least_one_token_each(lengths: list[int]) -> None:
     with pytest.raises(ValueError, match="prompt_lengths must have shape"):
-        answer_mask(IDS, torch.tensor(lengths), pad_id=0)
+        answer_mask(prompts_and_answers()[0], torch.tensor(lengths), pad_id=0)
 
 
 def test_log_probabilities_are_those_of_the_labels() -> None:
@@ -165,6 +171,9 @@ class Tiny(nn.Module):
         super().__init__()
         self.first = nn.Parameter(torch.randn(3, dtype=torch.float64))
         self.second = nn.Parameter(torch.randn(3, 3, dtype=torch.float64))
+        # Every answer it can give: 0 at once (then padding), or another token and any second one.
+        self.answers = torch.tensor([[0, 0], [1, 0], [1, 1], [1, 2], [2, 0], [2, 1], [2, 2]])
+        self.real = torch.tensor([[True, False], *[[True, True]] * 6])
 
     def forward(self, answers: Tensor) -> Tensor:
         """Give the log-probabilities of the tokens of answers (B, 2); 0 ends one."""
@@ -173,22 +182,17 @@ class Tiny(nn.Module):
         return torch.stack([first, second], dim=1)  # (B, 2)
 
 
-# Every answer that Tiny can give: 0 at once (then padding), or another token and any second one.
-ANSWERS = torch.tensor([[0, 0], [1, 0], [1, 1], [1, 2], [2, 0], [2, 1], [2, 2]])
-REAL = torch.tensor([[True, False], *[[True, True]] * 6])
-
-
 def expectation(model: Tiny, loss: Callable[[Tensor, Tensor], Tensor]) -> list[Tensor]:
     """Average the gradient of a loss of one sampled answer over all answers, exactly."""
     with torch.no_grad():
-        chances = model(ANSWERS).where(REAL, 0.0).sum(dim=1).exp()
+        chances = model(model.answers).where(model.real, 0.0).sum(dim=1).exp()
     assert chances.sum().item() == pytest.approx(1)
     weights = list(model.parameters())
     total = [torch.zeros_like(w) for w in weights]
     for i, chance in enumerate(chances):
         one = slice(i, i + 1)
         gradients = torch.autograd.grad(
-            loss(model(ANSWERS[one]), REAL[one]), weights, allow_unused=True
+            loss(model(model.answers[one]), model.real[one]), weights, allow_unused=True
         )
         for sum_, gradient in zip(total, gradients, strict=True):
             if gradient is not None:
@@ -199,7 +203,7 @@ def expectation(model: Tiny, loss: Callable[[Tensor, Tensor], Tensor]) -> list[T
 @pytest.mark.parametrize("baseline", [0.0, 0.8])
 def test_policy_gradient_is_on_average_that_of_the_expected_reward(baseline: float) -> None:
     model, rewards = Tiny(), torch.rand(7, dtype=torch.float64)
-    chances = model(ANSWERS).where(REAL, 0.0).sum(dim=1).exp()
+    chances = model(model.answers).where(model.real, 0.0).sum(dim=1).exp()
     expected = torch.autograd.grad(-(chances * rewards).sum(), list(model.parameters()))
     order = iter(rewards)
 
