@@ -1,7 +1,9 @@
 """How long the pages of the book take to read: `python -m tools.reading_time [book/x.ipynb ...]`.
 
 200 words a minute; 12 lines of code in view a minute, in cells or fences; 30 printed lines a
-minute; 10 seconds a formula on its own line; 20 seconds a picture or table.
+minute; 10 seconds a formula on its own line; 20 seconds a picture or table. A newcomer who uses
+the figures and answers the questions, in the column "working": 150 words and 10 lines of code a
+minute, 15 seconds a formula, 2 minutes a moving figure and 1 minute a dropdown.
 Not counted: the set-up cell and folded code, whose lines stand in the column "hidden", and
 dropdowns, whose words and lines stand in "folded". Included files count as 15 lines each.
 """
@@ -11,7 +13,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +45,11 @@ PICTURE = re.compile(
 TAG = re.compile(r"<[^>]+>")
 # How many of each are read in a minute.
 A_MINUTE = {"words": 200, "code": 12, "printed": 30, "formulas": 6, "pictures": 3}
-COLUMNS = (*A_MINUTE, "hidden", "folded")
+A_MINUTE_AT_WORK = {
+    "words": 150, "code": 10, "printed": 30, "formulas": 4, "pictures": 3, "moving": 0.5,
+    "dropdowns": 1,
+}  # fmt: skip
+COLUMNS = (*A_MINUTE_AT_WORK, "hidden", "folded")
 
 
 def lines_of(text: str) -> int:
@@ -53,8 +59,11 @@ def lines_of(text: str) -> int:
 
 def measure_prose(text: str, found: Counter[str]) -> None:
     """Add what a piece of Markdown holds."""
+    found["moving"] += text.count("data-figure=")
     for pattern in FOLDED:
-        found["folded"] += sum(len(inside[0].split()) for inside in pattern.finditer(text))
+        inside = [match[0] for match in pattern.finditer(text)]
+        found["folded"] += sum(len(hidden.split()) for hidden in inside)
+        found["dropdowns"] += len(inside)
         text = pattern.sub("", text)
     found["code"] += 15 * len(INCLUDED.findall(text))
     found["code"] += sum(lines_of(fence[2]) for fence in FENCE.finditer(text))
@@ -99,9 +108,9 @@ def measure(path: Path) -> Counter[str]:
     return found
 
 
-def minutes(found: Counter[str]) -> float:
-    """How long it takes to read what was counted."""
-    return sum(found[name] / often for name, often in A_MINUTE.items())
+def minutes(found: Counter[str], a_minute: Mapping[str, float] = A_MINUTE) -> float:
+    """How long what was counted takes; with `A_MINUTE_AT_WORK`, figures and questions included."""
+    return sum(found[name] / often for name, often in a_minute.items())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -111,14 +120,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         *sorted(CHAPTERS.glob("*.ipynb")),
         *sorted(CLOSER.glob("*.ipynb")),
     ]
-    print(f"{'page':24}" + "".join(f"{name:>9}" for name in (*COLUMNS, "minutes")))
+    print(f"{'page':24}" + "".join(f"{name:>10}" for name in (*COLUMNS, "working", "minutes")))
     rows = [(path, measure(path)) for path in paths]
     for path, found in rows:
-        counts = "".join(f"{found[name]:9}" for name in COLUMNS)
+        counts = "".join(f"{found[name]:10}" for name in COLUMNS)
         name = f"closer/{path.stem}" if path.parent.name == CLOSER.name else path.stem
-        print(f"{name:24}{counts}{minutes(found):9.1f}")
+        working = minutes(found, A_MINUTE_AT_WORK)
+        print(f"{name:24}{counts}{working:10.1f}{minutes(found):10.1f}")
     total = sum(minutes(found) for _, found in rows)
-    print(f"{'all':24}" + " " * 9 * len(COLUMNS) + f"{total:9.1f}")
+    print(f"{'all':24}" + " " * 10 * (len(COLUMNS) + 1) + f"{total:10.1f}")
     return 0
 
 
