@@ -19,6 +19,7 @@ def drawings() -> dict[str, Drawing]:
         "trace-attention": trace_attention(),
         "network": network(),
         "trace-feed-forward": trace_feed_forward(),
+        "way-back": way_back(),
         "axes": axes(),
         "post-and-pre": post_and_pre(),
         "wiring": wiring(),
@@ -124,6 +125,35 @@ def _trace(*steps: tuple[str, str, str]) -> Drawing:
     start, end = grids[steps[0][0]].at(1, 0.5), grids[steps[-2][0]].at(1, 0.5)
     way = [start, (302.0, start[1]), (302.0, end[1]), end]
     drawing.line(way, "residual", arrow=True, width=2.5)
+    return drawing
+
+
+def way_back() -> Drawing:
+    """The gradient's way from below through three sublayers, each of which halves it."""
+    drawing = Drawing()
+    for line, title, factor in ((36.0, "with sums", 1.5), (262.0, "without", 0.5)):
+        sums = factor > 1
+        drawing.text((line + 37 * sums, 0), title, style="bold")
+        if sums:
+            drawing.line([(line, 324), (line, 24)], "residual", arrow=True, width=4)
+        for number in range(4):
+            top = 36 + 96.0 * number
+            size = f"{factor ** (3 - number):.3g}"
+            drawing.text((line - 9, top - 6), size, "lit", size=13, anchor="end", style="bold")
+            if number == 3:
+                break
+            middle = line + 74 * sums
+            box = Area(middle - 41, top + 26, 82, 30)
+            drawing.box(box, f"sublayer {number + 1}", size=13)
+            drawing.text((box.right + 4, top + 41), "· 0.5", size=13, anchor="start")
+            if sums:
+                drawing.line([(line, top + 76), (middle, top + 76), box.at(0.5, 1)], arrow=True)
+                way = [box.at(0.5, 0), (middle, top + 8), (line + 3, top + 8)]
+                drawing.line(way, arrow=True)
+                drawing.text((line + 7, top + 41), "· 1", "residual", size=13, anchor="start")
+            else:
+                drawing.line([(line, top + 84), box.at(0.5, 1)], arrow=True)
+                drawing.line([box.at(0.5, 0), (line, top - 12)], arrow=number == 0)
     return drawing
 
 
