@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from torch import Tensor
 
@@ -11,6 +10,11 @@ from tools.drawings.kit import Area, Drawing, true_minus
 from transformer_ref.experiments.sequences import VECTORS, by_hand, copy_by_hand
 
 STEP = {name: tensor.tolist() for name, tensor in by_hand().items()}
+COPYING = copy_by_hand()
+FIRST = {
+    name: value.tolist() if isinstance(value, Tensor) else value
+    for name, value in COPYING["steps"][0].items()
+}  # the decoder's first step
 WORD = "not"
 WHOLE, PAIR = (30.0, 24.0), (50.0, 24.0)  # cells of whole numbers, and of two decimals
 
@@ -101,27 +105,28 @@ def step() -> Drawing:
 
 
 def additive() -> Drawing:
-    """One score: the decoder's state with the encoder's state after the letter o."""
+    """One score: the decoder's state with the encoder's state after the letter n."""
     drawing = Drawing()
+    v_a = true_minus(", ".join(f"{number:.0f}" for number in STEP["v_a"]))
     _product(drawing, 24, "decoder's state", (STEP["s"], "target"), ("W_a", STEP["W_a"], "ink"))
     _product(
         drawing,
         106,
-        "the state after o",
-        (STEP["states"][1], "memory"),
+        "the state after n",
+        (STEP["states"][0], "memory"),
         ("U_a", STEP["U_a"], "ink"),
     )
-    for y, row in ((36, STEP["asked"]), (118, STEP["compared"][1])):
+    for y, row in ((36, STEP["asked"]), (118, STEP["compared"][0])):
         drawing.grid((246, y), [row], cell=PAIR)
-    bottom = _total(drawing, 160, STEP["sums_a"][1])
+    bottom = _total(drawing, 160, STEP["sums_a"][0])
     drawing.arrow((296, bottom + 2), (296, bottom + 30), "tanh")
-    drawing.grid((246, bottom + 34), [STEP["tanh_a"][1]], cell=PAIR)
+    drawing.grid((246, bottom + 34), [STEP["tanh_a"][0]], cell=PAIR)
     drawing.arrow((296, bottom + 62), (296, bottom + 90))
     drawing.text(
-        (284, bottom + 76), "dot product with v_a = (1, 1)", "muted", size=13, anchor="end"
+        (284, bottom + 76), f"dot product with v_a = ({v_a})", "muted", size=13, anchor="end"
     )
-    drawing.grid((271, bottom + 94), [[STEP["scores"][1]]], "query", cell=PAIR)
-    drawing.text((262, bottom + 106), "the score of o", "query", anchor="end", style="bold")
+    drawing.grid((271, bottom + 94), [[STEP["scores"][0]]], "query", cell=PAIR)
+    drawing.text((262, bottom + 106), "the score of n", "query", anchor="end", style="bold")
     return drawing
 
 
@@ -194,39 +199,35 @@ def bottleneck() -> Drawing:
 def look_back() -> Drawing:
     """The decoder compares itself with each state; the scores become weights of a sum."""
     drawing = Drawing()
-    _look_back(drawing, "compared with the state of the decoder", STEP)
+    _look_back(drawing)
     return drawing
 
 
 def decoder_step() -> Drawing:
     """A whole step of the decoder: its state looks back, and the context scores the letters."""
     drawing = Drawing()
-    copying = copy_by_hand()
-    step = {
-        name: value.tolist() if isinstance(value, Tensor) else value
-        for name, value in copying["steps"][0].items()
-    }
-    state = ", ".join(true_minus(f"{number:.2f}") for number in step["state"])
-    bottom = _look_back(drawing, f"dot product with the decoder's ({state})", step)
+    bottom = _look_back(drawing)
     drawing.arrow((166, bottom + 2), (166, bottom + 28), "times W_o")
-    letters = copying["letters"]
-    cells = drawing.grid((91, bottom + 52), [step["letter_scores"]], columns=letters, cell=PAIR)
+    letters, scores = COPYING["letters"], [FIRST["letter_scores"]]
+    cells = drawing.grid((91, bottom + 52), scores, columns=letters, cell=PAIR)
     drawing.text((83, cells.at(0, 0.5)[1]), "letter scores", anchor="end", style="bold")
-    chosen = f"the highest score: it writes {letters[step['said']]}"
+    chosen = f"the highest score: it writes {letters[FIRST['said']]}"
     drawing.text((166, cells.bottom + 18), chosen, "target", style="bold")
     return drawing
 
 
-def _look_back(drawing: Drawing, compared: str, step: Mapping[str, Any]) -> float:
+def _look_back(drawing: Drawing) -> float:
     """Draw the encoder's states, what they score, and their sum; return where that ends."""
     pitch, width = 116.0, 332.0
+    shown = ", ".join(true_minus(f"{number:.2f}") for number in FIRST["state"])
+    compared = f"dot product with the decoder's ({shown})"
     asking = drawing.box(Area(0, 62, width, 30), compared, "target", size=13)
     total = drawing.box(
         Area(0, 194, width, 30), "each state times its weight, added up", "memory", size=13
     )
     for place, letter in enumerate(WORD):
         middle = 50 + pitch * place
-        weight, score = step["weights"][place], step["scores"][place]
+        weight, score = FIRST["weights"][place], FIRST["scores"][place]
         drawing.text((middle, 0), letter, "source", size=18, style="bold")
         state = drawing.grid((middle - 50, 16), [STEP["states"][place]], "memory", cell=PAIR)
         if place < len(WORD) - 1:
@@ -239,7 +240,9 @@ def _look_back(drawing: Drawing, compared: str, step: Mapping[str, Any]) -> floa
         drawing.text((middle, 154), f"weight {weight:.2f}", "query", size=13, style="bold")
         drawing.line([(middle, 170), (middle, 186)], "query", width=1 + 14 * weight)
     drawing.arrow(total.at(0.5, 1), (width / 2, total.bottom + 26))
-    grid = drawing.grid((width / 2 - 50, total.bottom + 30), [step["context"]], "memory", cell=PAIR)
+    grid = drawing.grid(
+        (width / 2 - 50, total.bottom + 30), [FIRST["context"]], "memory", cell=PAIR
+    )
     left = (width / 2 - 58, total.bottom + 42)
     drawing.text(left, "the context", "memory", anchor="end", style="bold")
     return grid.bottom

@@ -33,15 +33,14 @@ SIZE = 64  # features of the layers that are compared by their gradients
 RECALL_LETTERS = 8
 
 # The example by hand: the vectors of three letters, a recurrent network of two features that reads
-# "not", and the state of a decoder that compares itself with each of its states.
+# "not", and the additive score, with which a decoder compares itself with each of its states.
 VECTORS = {"n": (1.0, 0.0), "o": (0.0, 1.0), "t": (1.0, 1.0)}
 W = ((1.0, 0.0), (-1.0, 1.0))
 U = ((0.0, -1.0), (1.0, 0.0))
 B = (0.0, -0.5)
-DECODER_STATE = (1.0, 0.0)
 W_A = ((0.0, 1.0), (1.0, 0.0))
-U_A = ((-2.0, 0.0), (0.0, -2.0))
-V_A = (1.0, 1.0)
+U_A = ((0.0, 1.0), (2.0, 0.0))
+V_A = (-1.0, 1.0)
 
 # A decoder by hand that begins with the last of these states and writes "not" again; the numbers
 # of its output are scores of the letters in the order of VECTORS.
@@ -113,13 +112,14 @@ def by_hand() -> dict[str, Tensor]:
     Returns:
         W, U, W_a, U_a (2, 2) and b, v_a, s (2,); for "not" the tokens X, the products XW and HU,
         their sums with b, and the states (3, 2); for "ton" its states (3, 2). Of the additive
-        score the products asked (2,) and compared, their sums_a and tanh_a (3, 2); then scores and
-        weights (3,) and context (2,).
+        score, with the first state s of the decoder, the products asked (2,) and compared, their
+        sums_a and tanh_a (3, 2); then scores and weights (3,) and context (2,).
     """
-    w, u, b, s, w_a, u_a, v_a = map(torch.tensor, (W, U, B, DECODER_STATE, W_A, U_A, V_A))
+    w, u, b, w_a, u_a, v_a = map(torch.tensor, (W, U, B, W_A, U_A, V_A))
     x = torch.tensor([VECTORS[letter] for letter in "not"])
     states = unroll(x, w, u, b)
     before = torch.cat([torch.zeros(1, 2), states[:-1]])
+    s = (states[-1] @ torch.tensor(U_D)).tanh()
     sums_a = s @ w_a + states @ u_a
     scores = additive_scores(s, states, w_a, u_a, v_a)
     weights = scores.softmax(dim=-1)
