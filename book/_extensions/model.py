@@ -135,7 +135,7 @@ PART_TEXTS = {
         "A score for each of V = {V} tokens; the softmax makes probabilities of them.", "(B, T, V)",
     ),
     "next": Part(
-        "Next phoneme", ("decoding",),
+        "Next phoneme", ("decoding", "tuning"),
         "One token is chosen and joins the phonemes so far; the decoder runs until it says <eos>.",
     ),
 }  # fmt: skip

@@ -66,6 +66,16 @@ def with_names_only() -> NotebookNode:
     return notebook
 
 
+def of_vs_code() -> NotebookNode:
+    """All right, with the metadata that VS Code writes into a notebook and its cells."""
+    notebook = solved()
+    notebook.metadata.kernelspec.display_name = ".venv (3.13.2)"
+    notebook.metadata.update({"orig_nbformat": 4, "vscode": {"interpreter": {"hash": "31f2aee4"}}})
+    for cell in notebook.cells:
+        cell.metadata.vscode = {"languageId": "python"}
+    return notebook
+
+
 def with_twins() -> NotebookNode:
     """All right; two cells have one id, and an answer became text."""
     notebook = solved()
@@ -105,11 +115,12 @@ CLASS = {
     "split": with_split_cells,
     "backup": with_a_backup,
     "names": with_names_only,
+    "vs-code": of_vs_code,
     "twins": with_twins,
     "ends": that_ends_the_process,
     "no-marks": without_marks,
 }
-ALL_POINTS = ("right", "surrogates", "split", "backup", "names", "twins", "ends")
+ALL_POINTS = ("right", "surrogates", "split", "backup", "names", "vs-code", "twins", "ends")
 # What lies in a folder, and the words by which the table says so.
 BROKEN = {
     "cut": ({f"{SLUG}.ipynb": '{"cells": [{"cell_ty'}, "no JSON"),
