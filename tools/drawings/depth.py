@@ -105,7 +105,7 @@ def hidden() -> Drawing:
     followed = int(answer_at[0, asks])
     letters = [NAMES[i] for i in ids[0, : asks + 1].tolist()]
     maps = (
-        ("most weight from\nthe last a", "key", {(asks - 1, 0), (followed, 1)}),
+        (f"most weight from\nthe last {letters[-1]}", "key", {(asks - 1, 0), (followed, 1)}),
         ("hidden, it changes\nthe answer", "lit", {(followed - 1, 0), (followed, 1)}),
     )
     drawing, (width, height) = Drawing(), (66.0, 22.0)

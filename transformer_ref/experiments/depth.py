@@ -30,7 +30,9 @@ from transformer_ref.training import split_target
 
 SYMBOLS, LENGTH = 12, 24
 NAMES = "abcdefghijkl"  # of the symbols
-ASKED_AT = (13, 12, 9)  # questions of the chapter's example in which the reader hides keys
+# Questions of the example in which the reader of the page hides keys. At all three the trained
+# models use two keys and no other, with each seed and on each processor that was tried.
+ASKED_AT = (12, 19, 22)
 NOT_ASKED = -100  # what cross_entropy leaves out
 
 TEN_SEEDS, THREE_SEEDS = range(10), range(3)
