@@ -3,16 +3,20 @@
 Sums come out otherwise in their last digits where a processor has narrower registers.
 nbval runs each notebook as on a processor without AVX, and again as on one with AVX2 and no
 AVX-512, and compares what it prints with what the repository holds.
-Without a path: all of book/ and solutions/.
+Without a path: all of book/ and solutions/.  With `--drawn` each notebook runs as on one of the
+two, which the commit draws.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
-from tools.notebooks import EXECUTION_ENVIRONMENT
+from tools.draw_sample import rank
+from tools.notebooks import EXECUTION_ENVIRONMENT, find
 from tools.run_tests import BY_FILE, NBVAL, PASSED, PYTEST, Stage, run_stage, summary
 
 # By which instructions ATen, MKL and oneDNN do their sums.
@@ -28,12 +32,20 @@ PROCESSORS = {
 
 def main(arguments: Sequence[str]) -> int:
     """Run the notebooks as on each processor; return the exit status."""
-    command = (*PYTEST, *BY_FILE, *NBVAL, *(arguments or ("book", "solutions")))
+    parser = argparse.ArgumentParser(prog="python -m tools.elsewhere")
+    parser.add_argument("paths", nargs="*", type=Path, default=[Path("book"), Path("solutions")])
+    parser.add_argument("--drawn", action="store_true", help="each notebook on one processor only")
+    options = parser.parse_args(arguments)
     start = time.monotonic()
-    outcomes = [
-        run_stage(Stage(name, (command,), {**EXECUTION_ENVIRONMENT, **settings}))
-        for name, settings in PROCESSORS.items()
-    ]
+    outcomes = []
+    for number, (name, settings) in enumerate(PROCESSORS.items()):
+        paths = [
+            str(path)
+            for path in find(options.paths)
+            if not options.drawn or rank(f"elsewhere {path}") % len(PROCESSORS) == number
+        ]
+        command = (*PYTEST, *BY_FILE, *NBVAL, *paths)
+        outcomes.append(run_stage(Stage(name, (command,), {**EXECUTION_ENVIRONMENT, **settings})))
     print(summary(outcomes, time.monotonic() - start))
     return 0 if all(outcome.word == PASSED for outcome in outcomes) else 1
 

@@ -162,7 +162,7 @@ def stages(everything: bool) -> tuple[Stage, ...]:
 # What `make test-all` runs beyond the tests of the other stages.
 ONLY_ALL = (
     Stage("joeynmt", ((*PYTEST, "tests/joeynmt"),)),
-    Stage("elsewhere", (("-m", "tools.elsewhere"),)),
+    Stage("elsewhere", (("-m", "tools.elsewhere", "--drawn"),)),
     Stage("mutation", (("-m", "tools.mutation", "--drawn"),)),
 )
 # What takes long, for `make test-class` alone.

@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from tools import elsewhere
+from tools.run_tests import PASSED, Outcome, Stage
 
 pytestmark = pytest.mark.weekly
 
@@ -46,3 +47,24 @@ def test_an_output_that_differs_on_one_of_them_fails(
     assert elsewhere.main([str(notebook(tmp_path, source, "default\n"))]) == 1
     summary = capfd.readouterr().out.split("=== summary ===")[1].splitlines()
     assert [line.split()[-3] for line in summary if line.endswith(" s")][:2] == ["passed", "FAILED"]
+
+
+def test_a_notebook_runs_on_one_of_them_if_it_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: dict[str, set[str]] = {}
+
+    def note(stage: Stage) -> Outcome:
+        ran[stage.name] = {word for word in stage.commands[0] if word.endswith(".ipynb")}
+        return Outcome(stage, PASSED, 0.0)
+
+    monkeypatch.setattr(elsewhere, "run_stage", note)
+    paths = {str(tmp_path / f"{number}.ipynb") for number in range(20)}
+    for path in paths:
+        Path(path).touch()
+    assert elsewhere.main([str(tmp_path), "--drawn"]) == 0
+    one, other = ran.values()
+    assert one | other == paths
+    assert one
+    assert other
+    assert not one & other
