@@ -26,11 +26,9 @@ from sphinx.util.nodes import extract_messages
 
 from book._extensions.drawings import FOLDER
 from book._extensions.languages import (
-    ASSETS,
-    FIGURE,
     SITE,
     catalog_of,
-    messages_of_script,
+    messages_of_figures,
     texts_of_drawing,
     translated_pages,
 )
@@ -67,8 +65,7 @@ def messages_of_page(doctree: nodes.document, root: Path = ROOT) -> list[str]:
                     texts = texts_of_drawing(ElementTree.parse(path).getroot())
                     found += [text.text or "" for text in texts]
     for raw in doctree.findall(nodes.raw):
-        for name in FIGURE.findall(raw.astext()):
-            found += messages_of_script(root / ASSETS / "figures" / f"{name}.js")
+        found += messages_of_figures(raw.astext(), root)
     return [message for message in dict.fromkeys(found) if message]
 
 

@@ -65,6 +65,7 @@ HTML_TEXT = re.compile(
     re.S,
 )
 FIGURE = re.compile(r'<figure [^>]*data-figure="([a-z]+)"')
+DATA = re.compile(r'<script [^>]*class="moving-data"[^>]*>(.*?)</script>', re.S)
 WORD = re.compile(r"[a-z]{2}")
 
 
@@ -116,6 +117,22 @@ def messages_of_script(path: Path) -> tuple[str, ...]:
     """List the messages of a script: what it gives to the function `_`."""
     found = extract_from_file("javascript", path, keywords={"_": None})
     return tuple(dict.fromkeys(str(message) for _, message, *_ in found))
+
+
+def messages_of_figures(html: str, root: Path) -> list[str]:
+    """List the messages of the figures in HTML: of their scripts and the `messages` of their data.
+
+    The figure in which a model runs has more scripts, in a folder.
+    """
+    found: list[str] = []
+    for name in FIGURE.findall(html):
+        scripts = [root / ASSETS / "figures" / f"{name}.js"]
+        if name == "speak":
+            scripts += sorted((root / ASSETS / "speller").glob("*.js"))
+        found += [message for script in scripts for message in messages_of_script(script)]
+    for data in map(json.loads, DATA.findall(html)):
+        found += data.get("messages", []) if isinstance(data, dict) else []
+    return list(dict.fromkeys(found))
 
 
 # ---- building a language ------------------------------------------------------------------------
@@ -187,9 +204,10 @@ def script_messages(app: Sphinx, page: str, context: dict[str, Any]) -> dict[str
     for script in context["script_files"]:
         name = str(script.filename or "").partition("_static/")[2]
         path = Path(app.srcdir, ASSETS, name)
-        if name and path.is_file():
-            translate = own if name.startswith("figures/") else _
-            found.update({each: str(translate(each)) for each in messages_of_script(path)})
+        if name and "/" not in name and path.is_file():
+            found.update({each: str(_(each)) for each in messages_of_script(path)})
+    figures = messages_of_figures(context.get("body", ""), Path(app.srcdir))
+    found.update({each: own(each) for each in figures})
     return {message: said for message, said in found.items() if said != message}
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.locale import _
 from sphinx.util.docutils import SphinxDirective
 from torch import Tensor, nn
 
@@ -333,18 +334,23 @@ def _shapes_of_pass(
 
 
 def chapter_titles() -> dict[str, str]:
-    """Return the title of each chapter by its slug, in the order of the book."""
+    """Return the short title of each chapter by its slug, in the order of the book."""
     return {slug: _title(slug) for slug in (Path(page["file"]).name for page in chapters_of(ROOT))}
 
 
 def _title(slug: str) -> str:
     notebook = json.loads((ROOT / f"book/{slug}.ipynb").read_text(encoding="utf-8"))
-    (title,) = re.findall(r"\A# (.+)", "".join(notebook["cells"][0]["source"]))
+    (title,) = re.findall(r"\A# ([^:\n]+)", "".join(notebook["cells"][0]["source"]))
     return str(title)
 
 
+def _label(lines: str) -> str:
+    """Write the label of a box on one line."""
+    return lines.replace(",\n", " + ").replace("-\n", "-").replace("\n", " ")
+
+
 def figure_data(speller: Speller) -> dict[str, Any]:
-    """Return all that the figure shows."""
+    """Return all that the figure shows; `messages` are the words in it, for translators."""
     config = speller.model.config
     sizes = {
         "D": config.d_model, "d_ff": config.d_ff, "V": config.tgt_vocab_size,
@@ -354,14 +360,18 @@ def figure_data(speller: Speller) -> dict[str, Any]:
         {
             "key": key, "name": part.name, "chapters": part.chapters,
             "text": part.text.format(**sizes), "shape": part.shape,
-            "label": PARTS[key][0] if key in PARTS else "",
+            "label": _label(PARTS[key][0]) if key in PARTS else "",
             "role": PARTS[key][1] if key in PARTS else "",
         }
         for key, part in PART_TEXTS.items()
     ]  # fmt: skip
+    chapters = chapter_titles()
+    words = [part[name] for part in parts for name in ("name", "text", "label")]
+    words += [word for taken in TAKEN for word in (taken.what, taken.note)]
     return {
+        "messages": [*dict.fromkeys(filter(None, [*words, *chapters.values()]))],
         "sizes": sizes,
-        "chapters": chapter_titles(),
+        "chapters": chapters,
         "parts": parts,
         "here": {slug: list(lit) for slug, lit in CHAPTERS.items()},
         "words": [way_of(speller, word) for word in WORDS],
@@ -388,7 +398,9 @@ class WholeModel(SphinxDirective):
         """Return the figure; each chapter's own map leads to the place that names this chapter."""
         data = figure_data(load_g2p(torch.device("cpu")))
         places = "".join(f'<span id="from-{slug}"></span>' for slug in data["chapters"])
-        note = "With JavaScript, you send a word through the model here, and take parts of it away."
+        note = _(
+            "With JavaScript, you send a word through the model here, and take parts of it away."
+        )
         figure = moving_figure("model", list(self.content), still_svg(), note, data)
         return [nodes.raw("", places, format="html"), figure]
 

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.locale import _
 from sphinx.util.docutils import SphinxDirective
 from torch import Tensor
 
@@ -121,12 +122,14 @@ def still_picture(speller: Speller, word: str) -> tuple[str, str]:
     weights = torch.stack(layers).mean(dim=(0, 1))[:-1]  # over layers and heads; not of the end
     tokens = tokens[:-1]
     most = [word[place] for place in weights.argmax(dim=-1).tolist()]
-    looks = ", ".join(
-        f"at {letter} for {token}" for token, letter in zip(tokens, most, strict=True)
+    looks = _(", ").join(
+        _("at {letter} for {phoneme}").format(letter=letter, phoneme=token)
+        for token, letter in zip(tokens, most, strict=True)
     )
     ends = f"the phonemes {' '.join(tokens)} to the letters of {word}"
     alt = f"Curves from {ends}, as wide as the attention weights."
-    summary = f"The model says {' '.join(tokens)} for {word}. It looks mostly {looks}."
+    summary = _("The model says {phonemes} for {word}. It looks mostly {looks}.")
+    summary = summary.format(phonemes=" ".join(tokens), word=word, looks=looks)
     return inline_svg(still(word, tokens, weights.tolist()).svg(), alt), summary
 
 
@@ -140,7 +143,8 @@ class SpeakYourWord(SphinxDirective):
         """Return the figure; its content is the caption."""
         speller, word = load(), self.arguments[0]
         picture, summary = still_picture(speller, word)
-        note = f"{summary} With JavaScript, you type a word of your own here."
+        own = _("With JavaScript, you type a word of your own here.")
+        note = _("{first} {second}").format(first=summary, second=own)
         data = {
             "word": word,
             "phonemes": speller.phonemes.tokens,

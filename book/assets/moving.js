@@ -20,6 +20,10 @@ window.moving = (() => {
   // A message with its values; `_`, which translates one, is Sphinx's (book/_extensions/languages.py).
   const fill = (message, values) => message.replace(/\{(\w+)\}/g, (_all, name) => values[name]);
 
+  // Sentences in a row: Chinese has no space between them.
+  const sentences = (...said) =>
+    said.filter(Boolean).reduce((first, second) => fill(_("{first} {second}"), { first, second }));
+
   // ---- elements ---------------------------------------------------------------------------------
 
   function make(parent, tag, properties = {}) {
@@ -185,7 +189,7 @@ window.moving = (() => {
   }
 
   return {
-    number, percent, fill, dot, softmax, make, draw, clear,
+    number, percent, fill, sentences, dot, softmax, make, draw, clear,
     makeSlider, makeSelect, makeSwitch, makeButtons, makeRoving, makePlayer, makeSteps, makeWords, onNewWidth, dataFor, start,
   };
 })();

@@ -4,19 +4,18 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="beam">.
 
 (() => {
-  const { number, make, draw, clear } = window.moving;
+  const { number, fill, make, draw, clear } = window.moving;
   const { makeSlider, makeSelect, makeSteps, makeWords, onNewWidth, dataFor, start } = window.moving;
   const PAUSE = 2000; // milliseconds of half a step while it plays
   const LANE = 42; // from one leaf of the tree to the next below it
   const ROW = 34; // of the cache
   const MOST = 3; // the widest beam
   const [BEGIN, END] = ["<bos>", "<eos>"];
-  const RANKINGS = [[0, "sum of logs (\u03b1 = 0)"], [1, "mean of logs (\u03b1 = 1)"]];
+  const RANKINGS = [[0, _("sum of logs (\u03b1 = 0)")], [1, _("mean of logs (\u03b1 = 1)")]];
 
-  const short = (token) => ({ [BEGIN]: "\u25b7", [END]: "end" })[token] ?? token;
+  const short = (token) => ({ [BEGIN]: "\u25b7", [END]: _("end") })[token] ?? token;
   const shown = (probability) => probability.toFixed(3);
   const words = (node) => node.tokens.map(short).join(" ");
-  const count = (total, name) => `${total} ${name}${total === 1 ? "" : "s"}`;
 
   // ---- the search -------------------------------------------------------------------------------
 
@@ -83,7 +82,7 @@
     svg.classList.toggle("beam-narrow", box < 46);
     for (let depth = 1; depth <= steps.length; depth += 1) {
       const label = { x: depth * gap + box / 2, y: 14, "text-anchor": "middle", class: "moving-faint" };
-      draw(svg, "text", label, box < 46 ? depth : `step ${depth}`);
+      draw(svg, "text", label, box < 46 ? depth : fill(_("step {step}"), { step: depth }));
     }
     const [edges, boxes] = [draw(svg, "g"), draw(svg, "g")];
     const visit = (node) => {
@@ -102,8 +101,9 @@
       if (node.tokens.length < step) node.children.forEach(visit);
     };
     visit(root);
-    const seen = step === 0 ? "only the begin token" : steps[step - 1].grown.map((node) => `${words(node)} ${shown(node.probability)}`).join(", ");
-    svg.setAttribute("aria-label", `The tree after step ${step}: ${seen}.`);
+    const grown = step === 0 ? [] : steps[step - 1].grown.map((node) => `${words(node)} ${shown(node.probability)}`);
+    const seen = grown.join(_(", ")) || _("only the begin token");
+    svg.setAttribute("aria-label", fill(_("The tree after step {step}: {seen}."), { step, seen }));
   }
 
   // ---- the cache --------------------------------------------------------------------------------
@@ -126,10 +126,10 @@
     const middle = width < 480 ? 34 : 80;
     const cell = Math.min(46, (width - middle) / 2 / steps.length);
     const right = width - cell * steps.length;
-    draw(svg, "text", { x: 0, y: 14 }, width < 480 ? "cache: keys, values" : "cache: keys and values of each live hypothesis");
+    draw(svg, "text", { x: 0, y: 14 }, width < 480 ? _("cache: keys, values") : _("cache: keys and values of each live hypothesis"));
     if (step === 0) {
-      draw(svg, "text", { x: 0, y: 44, class: "moving-faint" }, "empty: the model has not run yet");
-      svg.setAttribute("aria-label", "The cache is empty.");
+      draw(svg, "text", { x: 0, y: 44, class: "moving-faint" }, _("empty: the model has not run yet"));
+      svg.setAttribute("aria-label", _("The cache is empty."));
       return;
     }
     const { live, kept } = steps[step - 1];
@@ -137,7 +137,7 @@
     live.forEach((node, row) => drawRow(svg, cached(node), 0, y(row), cell, !isDecided));
     const next = best ? [] : kept.filter((node) => node.token !== END);
     if (isDecided) {
-      draw(svg, "text", { x: right, y: 14 }, width < 480 ? "copied for" : "copied for the next step");
+      draw(svg, "text", { x: right, y: 14 }, width < 480 ? _("copied for") : _("copied for the next step"));
       next.forEach((node, row) => {
         const from = live.indexOf(node.parent);
         const [x1, y1, x2, y2] = [cell * step + 4, y(from) + 13, right - 4, y(row) + 13];
@@ -145,24 +145,33 @@
         draw(svg, "path", { d: `M${x1} ${y1} C${half} ${y1} ${half} ${y2} ${x2} ${y2}`, class: "beam-copy" });
         drawRow(svg, cached(node.parent), right, y(row), cell, false);
       });
-      const none = width < 480 ? "nothing" : "nothing: the search is over";
+      const none = width < 480 ? _("nothing") : _("nothing: the search is over");
       if (next.length === 0) draw(svg, "text", { x: right, y: y(0) + 17, class: "moving-faint" }, none);
     }
-    const rows = live.map((node) => cached(node).map(short).join(" ")).join("; ");
-    svg.setAttribute("aria-label", `Rows of the cache: ${rows}.`);
+    const rows = live.map((node) => cached(node).map(short).join(" ")).join(_("; "));
+    svg.setAttribute("aria-label", fill(_("Rows of the cache: {rows}."), { rows }));
   }
 
   // ---- what the figure says in words ------------------------------------------------------------
 
   function describe(state) {
     const { steps, step, isDecided, beamSize } = state;
-    if (step === 0) return ["Which beginnings will the beam hold after step 2? Look them up in the table, then press Next.", "", ""];
+    if (step === 0) return [_("Which beginnings will the beam hold after step 2? Look them up in the table, then press Next."), "", ""];
     const { live, grown, kept } = steps[step - 1];
-    const list = (nodes) => nodes.map((node) => `${words(node)} (${shown(node.probability)})`).join(", ");
-    const told = isDecided
-      ? `Step ${step}: kept, best first: ${list(kept)}. ${count(grown.length - kept.length, "extension")} dropped.`
-      : `Step ${step}: the model was asked about ${live.map((node) => cached(node).map(short).join(" ")).join(" and ")}, `
-        + `which gives ${count(grown.length, "extension")}. Which ${Math.min(beamSize, grown.length)} will be kept?`;
+    const count = isDecided ? grown.length - kept.length : grown.length;
+    const asked = count === 1
+      ? _("Step {step}: the model was asked about {live}, which gives {count} extension. Which {most} will be kept?")
+      : _("Step {step}: the model was asked about {live}, which gives {count} extensions. Which {most} will be kept?");
+    const decided = count === 1
+      ? _("Step {step}: kept, best first: {kept}. {count} extension dropped.")
+      : _("Step {step}: kept, best first: {kept}. {count} extensions dropped.");
+    const told = fill(isDecided ? decided : asked, {
+      step,
+      count,
+      kept: kept.map((node) => `${words(node)} (${shown(node.probability)})`).join(_(", ")),
+      live: live.map((node) => cached(node).map(short).join(" ")).join(_(" and ")),
+      most: Math.min(beamSize, grown.length),
+    });
     return [told, tellWork(state), tellEnd(state)];
   }
 
@@ -171,16 +180,20 @@
     const done = steps.slice(0, step).map(({ live }) => live.length);
     const total = done.reduce((sum, rows) => sum + rows, 0);
     const whole = done.reduce((sum, rows, index) => sum + rows * (index + 1), 0);
-    return `So far the decoder has run ${count(total, "token")}, one for each live hypothesis in each step; without the cache ${whole}.`;
+    const said = total === 1
+      ? _("So far the decoder has run {total} token, one for each live hypothesis in each step; without the cache {whole}.")
+      : _("So far the decoder has run {total} tokens, one for each live hypothesis in each step; without the cache {whole}.");
+    return fill(said, { total, whole });
   }
 
   function tellEnd({ steps, step, isDecided, best, score, alpha }) {
     const ended = isDecided ? steps[step - 1].kept.filter((node) => node.token === END) : [];
     if (best) {
       const how = alpha === 0 ? `ln ${shown(best.probability)}` : `ln ${shown(best.probability)} / ${best.tokens.length}`;
-      return `The search is over. Best answer: ${words(best)}, with ${how} = ${number(score, 3)}.`;
+      const values = { answer: words(best), how, score: number(score, 3) };
+      return fill(_("The search is over. Best answer: {answer}, with {how} = {score}."), values);
     }
-    return ended.length > 0 ? `Set aside: ${ended.map(words).join(", ")}. The search goes on.` : "";
+    return ended.length > 0 ? fill(_("Set aside: {ended}. The search goes on."), { ended: ended.map(words).join(_(", ")) }) : "";
   }
 
   // ---- controls ---------------------------------------------------------------------------------
@@ -189,9 +202,9 @@
     const data = dataFor("beam");
     const box = document.createElement("div");
     const controls = make(box, "div", { className: "moving-controls" });
-    const beam = makeSlider(controls, "beam", "Beam size W", { min: 1, max: MOST, value: 2 }, restart);
-    const moment = makeSlider(controls, "moment", "Half steps", { min: 0, max: 1, value: 0 }, update);
-    const ranking = makeSelect(controls, "moving-ranking", "Rank the answers by", RANKINGS, update);
+    const beam = makeSlider(controls, "beam", _("Beam size W"), { min: 1, max: MOST, value: 2 }, restart);
+    const moment = makeSlider(controls, "moment", _("Half steps"), { min: 0, max: 1, value: 0 }, update);
+    const ranking = makeSelect(controls, "moving-ranking", _("Rank the answers by"), RANKINGS, update);
     const buttons = makeSteps(box, moment.input, PAUSE, (value) => {
       moment.input.value = value; // the browser keeps it within its range
       update();
@@ -215,8 +228,8 @@
     function update() {
       const state = read();
       beam.show(String(state.beamSize));
-      const half = state.isDecided ? "keep" : "extend";
-      moment.show(state.step === 0 ? "begin" : `step ${state.step}: ${half}`);
+      const half = state.isDecided ? _("step {step}: keep") : _("step {step}: extend");
+      moment.show(state.step === 0 ? _("begin") : fill(half, state));
       buttons.showEnds();
       drawTree(tree, state);
       drawCache(cache, state);

@@ -4,19 +4,25 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="broken">.
 
 (() => {
-  const { number, percent, make, draw, clear } = window.moving;
+  const { number, percent, fill, make, draw, clear } = window.moving;
   const { makeSelect, makeWords, onNewWidth, dataFor, start } = window.moving;
   const HEIGHT = 290;
   const [LOWEST, HIGHEST] = [0.005, 150];
 
   // What each mistake does to the curve, told to who guesses it wrongly and to who finds it.
   const LOOKS = {
-    mask: "goes with the healthy one for a while, then falls far below it: the look ahead has to be learned",
-    padding: "has the shape of the healthy one, at little more than half its height: to say padding is easy",
-    rate: "falls to the landmark of the phoneme before and stays there: the steps are too large to go on",
-    shift: "falls to almost nothing within a hundred steps: to copy the token just read is easiest of all",
-    start: "begins far above the others, at more than ten times the loss of knowing nothing",
+    mask: _("The curve with this mistake goes with the healthy one for a while, then falls far below it: the look ahead has to be learned"),
+    padding: _("The curve with this mistake has the shape of the healthy one, at little more than half its height: to say padding is easy"),
+    rate: _("The curve with this mistake falls to the landmark of the phoneme before and stays there: the steps are too large to go on"),
+    shift: _("The curve with this mistake falls to almost nothing within a hundred steps: to copy the token just read is easiest of all"),
+    start: _("The curve with this mistake begins far above the others, at more than ten times the loss of knowing nothing"),
   };
+
+  // What the data calls the mistakes and the landmarks.
+  const NAMES = {
+    rate: _("large rate"), start: _("large start"), mask: _("no causal mask"), padding: _("padding counts"), shift: _("no shift"),
+  };
+  const KNOWN = { nothing: _("knows nothing"), "the phoneme before": _("knows the phoneme before") };
 
   // ---- drawing ----------------------------------------------------------------------------------
 
@@ -27,7 +33,7 @@
     const x = (step) => left + ((right - left) * step) / last;
     const height = (loss) => Math.log(Math.max(LOWEST, loss) / LOWEST) / Math.log(HIGHEST / LOWEST);
     const y = (loss) => bottom - (bottom - top) * height(loss);
-    draw(svg, "text", { x: 0, y: 12, class: "moving-faint" }, "loss in nats");
+    draw(svg, "text", { x: 0, y: 12, class: "moving-faint" }, _("loss in nats"));
     for (const loss of [0.01, 0.1, 1, 10, 100]) {
       draw(svg, "line", { x1: left, x2: right, y1: y(loss), y2: y(loss), class: "moving-line broken-grid" });
       draw(svg, "text", { x: left - 8, y: y(loss) + 4, "text-anchor": "end", class: "moving-faint" }, loss);
@@ -36,11 +42,11 @@
       const anchor = step === last ? "end" : "middle";
       draw(svg, "text", { x: x(step), y: bottom + 18, "text-anchor": anchor, class: "moving-faint" }, step);
     }
-    draw(svg, "text", { x: right, y: HEIGHT - 8, "text-anchor": "end", class: "moving-faint" }, "step");
+    draw(svg, "text", { x: right, y: HEIGHT - 8, "text-anchor": "end", class: "moving-faint" }, _("step"));
     data.landmarks.forEach(([name, loss], index) => {
       draw(svg, "line", { x1: left, x2: right, y1: y(loss), y2: y(loss), class: "broken-landmark" });
       const beside = { x: right, y: y(loss) + (index === 0 ? -5 : 14), "text-anchor": "end", class: "moving-faint" };
-      draw(svg, "text", beside, `knows ${name}`);
+      draw(svg, "text", beside, KNOWN[name]);
     });
     const trace = ({ first, losses }, kind) => {
       const points = [[1, first], ...losses.map((loss, index) => [data.every * (index + 1), loss])];
@@ -55,30 +61,37 @@
 
   function spoken({ healthy, every }, run, guessed) {
     const at = (one, step) => number(one.losses[step / every - 1], 2);
-    const tell = (one) => `${number(one.first, 2)} at first, ${at(one, 100)} after 100 steps, ${at(one, 300)} after 300, ${at(one, 600)} after 600`;
-    const also = guessed && guessed !== run.fault ? ` Dashed: the run with the mistake that was guessed.` : "";
-    return `Loss of the run: ${tell(run)}. Healthy run: ${tell(healthy)}.${also}`;
+    const tell = (one) => fill(_("{first} at first, {early} after 100 steps, {middle} after 300, {late} after 600"), {
+      first: number(one.first, 2), early: at(one, 100), middle: at(one, 300), late: at(one, 600),
+    });
+    const said = guessed && guessed !== run.fault
+      ? _("Loss of the run: {run}. Healthy run: {healthy}. Dashed: the run with the mistake that was guessed.")
+      : _("Loss of the run: {run}. Healthy run: {healthy}.");
+    return fill(said, { run: tell(run), healthy: tell(healthy) });
   }
 
   // ---- what the figure says in words ------------------------------------------------------------
 
   function evidence({ first, losses, wrong, said }) {
-    const last = number(losses.at(-1), 2);
-    return `loss ${number(first, 2)} at first, ${last} at last; ${percent(wrong)} wrong; for knighted it says ${said || "nothing"}`;
+    return {
+      first: number(first, 2), last: number(losses.at(-1), 2), wrong: percent(wrong), said: said || _("nothing"),
+    };
   }
 
   function describe({ data, run, letter, guessed }) {
     return [
-      verdict(run, letter, guessed, data.choices[guessed]),
-      `Run ${letter} (blue): ${evidence(run)}.`,
-      `Healthy run (gray): ${evidence(data.healthy)}.`,
+      verdict(run, letter, guessed),
+      fill(_("Run {letter} (blue): loss {first} at first, {last} at last; {wrong} wrong; for knighted it says {said}."), { letter, ...evidence(run) }),
+      fill(_("Healthy run (gray): loss {first} at first, {last} at last; {wrong} wrong; for knighted it says {said}."), evidence(data.healthy)),
     ];
   }
 
-  function verdict(run, letter, guessed, name) {
-    if (!guessed) return `Which mistake has run ${letter}? Choose one.`;
-    const curve = `The curve with this mistake ${LOOKS[guessed]}`;
-    return guessed === run.fault ? `Right, run ${letter} is \u201c${name}\u201d. ${curve}.` : `Not \u201c${name}\u201d. ${curve} (dashed).`;
+  function verdict(run, letter, guessed) {
+    if (!guessed) return fill(_("Which mistake has run {letter}? Choose one."), { letter });
+    const said = guessed === run.fault
+      ? _("Right, run {letter} is \u201c{name}\u201d. {curve}.")
+      : _("Not \u201c{name}\u201d. {curve} (dashed).");
+    return fill(said, { letter, name: NAMES[guessed], curve: LOOKS[guessed] });
   }
 
   // ---- controls ---------------------------------------------------------------------------------
@@ -89,7 +102,7 @@
     const box = document.createElement("div");
     const controls = make(box, "div", { className: "moving-controls" });
     let guessed = null;
-    const select = makeSelect(controls, "moving-run", "Run", letters.map((letter, index) => [index, letter]), () => {
+    const select = makeSelect(controls, "moving-run", _("Run"), letters.map((letter, index) => [index, letter]), () => {
       guessed = null;
       update();
     });
@@ -97,7 +110,7 @@
     const svg = draw(make(pictures, "div"), "svg", { role: "img" });
     const row = make(box, "div", { className: "moving-buttons broken-guesses" });
     const faults = Object.keys(data.choices); // not in the order of the runs
-    const buttons = faults.map((fault) => make(row, "button", { type: "button", textContent: data.choices[fault] }));
+    const buttons = faults.map((fault) => make(row, "button", { type: "button", textContent: NAMES[fault] }));
     buttons.forEach((button, index) => button.addEventListener("click", () => {
       guessed = faults[index];
       update();

@@ -4,14 +4,14 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="cache">.
 
 (() => {
-  const { make, draw, clear } = window.moving;
+  const { fill, make, draw, clear } = window.moving;
   const { makeSlider, makeSteps, makeWords, onNewWidth, dataFor, start } = window.moving;
   const PAUSE = 1600; // milliseconds of a step while it plays
   const FIRST = 2; // the step that is shown at first: something is repeated already
   const FAR = 1000; // tokens of a long answer
   const WAYS = [
-    { key: "without", name: "without a cache" },
-    { key: "with", name: "with a cache" },
+    { key: "without", name: _("without a cache") },
+    { key: "with", name: _("with a cache") },
   ];
 
   const whole = (value) => value.toLocaleString("en");
@@ -77,22 +77,24 @@
       drawCell(svg, at(column), tops.products + row * size, size, fateOfProduct(key, row, column, step), "product");
     }));
     drawNames(svg, names, tops, size, left);
-    svg.setAttribute("aria-label", `${name}, step ${step}: ${spoken(key, step)}`);
+    svg.setAttribute("aria-label", spoken(key, step));
   }
 
   function drawNames(svg, names, tops, size, left) {
     const products = { x: left, y: tops.products - 8, class: "moving-faint" };
-    draw(svg, "text", products, "query \u00b7 key");
-    if (names === 0) return draw(svg, "text", { ...products, y: tops.key - 5 }, "keys, values");
+    draw(svg, "text", products, _("query \u00b7 key"));
+    if (names === 0) return draw(svg, "text", { ...products, y: tops.key - 5 }, _("keys, values"));
     const side = { x: left - 8, "text-anchor": "end", class: "moving-faint" };
-    draw(svg, "text", { ...side, y: tops.tokens + 14 }, "reads");
-    draw(svg, "text", { ...side, y: tops.key + size / 2 + 5 }, "keys");
-    return draw(svg, "text", { ...side, y: tops.value + size / 2 + 5 }, "values");
+    draw(svg, "text", { ...side, y: tops.tokens + 14 }, _("reads"));
+    draw(svg, "text", { ...side, y: tops.key + size / 2 + 5 }, _("keys"));
+    return draw(svg, "text", { ...side, y: tops.value + size / 2 + 5 }, _("values"));
   }
 
   function spoken(key, step) {
-    if (key === "with") return `a key and a value are new, ${step - 1} of each are kept; one row of ${step} products.`;
-    return `${step} keys and ${step} values are computed, ${step - 1} of each again; a square of ${step} by ${step} products.`;
+    const said = key === "with"
+      ? _("with a cache, step {step}: a key and a value are new, {before} of each are kept; one row of {step} products.")
+      : _("without a cache, step {step}: {step} keys and {step} values are computed, {before} of each again; a square of {step} by {step} products.");
+    return fill(said, { step, before: step - 1 });
   }
 
   // ---- the counters -----------------------------------------------------------------------------
@@ -109,11 +111,11 @@
     const place = make(parent, "div", { className: "cache-scroll" });
     const table = make(place, "table", { className: "cache-table" });
     const head = make(make(table, "thead"), "tr");
-    ["so far", ...WAYS.map((way) => way.name)].forEach((textContent) => {
+    [_("so far"), ...WAYS.map((way) => way.name)].forEach((textContent) => {
       make(head, "th", { scope: "col", textContent });
     });
     const body = make(table, "tbody");
-    return [["vectors", "keys and values"], ["products", "products"]].map(([what, textContent]) => {
+    return [["vectors", _("keys and values")], ["products", _("products")]].map(([what, textContent]) => {
       const row = make(body, "tr");
       make(row, "th", { scope: "row", textContent });
       const cells = WAYS.map(({ key }) => {
@@ -125,7 +127,7 @@
     });
   }
 
-  function fill(table, { counted, step }) {
+  function fillTable(table, { counted, step }) {
     for (const { what, cells } of table) {
       for (const { key, total, sum } of cells) {
         total.textContent = whole(upTo(counted[key][what], step));
@@ -140,13 +142,18 @@
     const now = (key, what) => counted[key][what][step - 1];
     const [squares, line] = [(FAR * (FAR + 1) * (2 * FAR + 1)) / 6, (FAR * (FAR + 1)) / 2];
     const again = now("without", "vectors") - now("with", "vectors");
-    const repeated = again === 0 ? "nothing is repeated yet" : `${again} of the ${now("without", "vectors")} keys and values are repeated`;
+    const values = {
+      step, count: tokens.length, read: tokens.slice(0, step).join(" "), chosen: said[step - 1], again,
+      vectors: now("without", "vectors"), without: now("without", "products"), with: now("with", "products"),
+      far: whole(FAR), squares: whole(squares), line: whole(line), ratio: ratio(squares, line),
+    };
     return [
-      `Step ${step} of ${tokens.length}: ${tokens.slice(0, step).join(" ")} stands there, ${said[step - 1]} is chosen, by both ways. Without a cache ${repeated}.`,
-      `Products of this step: ${step} \u00b7 ${step} = ${now("without", "products")} without, of which only the last row is needed; ${now("with", "products")} with.`,
-      `After T steps: T(T + 1) keys and values without, 2T with; T(T + 1)(2T + 1) / 6 products without, T(T + 1) / 2 with. `
-        + `For T = ${whole(FAR)}: ${whole(squares)} products and ${whole(line)}, ${ratio(squares, line)} times as many.`,
-    ];
+      again === 0
+        ? _("Step {step} of {count}: {read} stands there, {chosen} is chosen, by both ways. Without a cache nothing is repeated yet.")
+        : _("Step {step} of {count}: {read} stands there, {chosen} is chosen, by both ways. Without a cache {again} of the {vectors} keys and values are repeated."),
+      _("Products of this step: {step} \u00b7 {step} = {without} without, of which only the last row is needed; {with} with."),
+      _("After T steps: T(T + 1) keys and values without, 2T with; T(T + 1)(2T + 1) / 6 products without, T(T + 1) / 2 with. For T = {far}: {squares} products and {line}, {ratio} times as many."),
+    ].map((message) => fill(message, values));
   }
 
   // ---- controls ---------------------------------------------------------------------------------
@@ -156,7 +163,7 @@
     const last = data.tokens.length;
     const box = document.createElement("div");
     const controls = make(box, "div", { className: "moving-controls" });
-    const slider = makeSlider(controls, "cachestep", "Step", { min: 1, max: last, value: FIRST }, update);
+    const slider = makeSlider(controls, "cachestep", _("Step"), { min: 1, max: last, value: FIRST }, update);
     const steps = makeSteps(controls, slider.input, PAUSE, go);
     const pictures = make(box, "div", { className: "moving-pictures" });
     const panels = WAYS.map(() => draw(make(pictures, "div"), "svg", { role: "img" }));
@@ -166,10 +173,10 @@
 
     function update() {
       const state = { ...data, step: Number(slider.input.value) };
-      slider.show(`${state.step} of ${last}`);
+      slider.show(fill(_("{step} of {last}"), { step: state.step, last }));
       steps.showEnds();
       WAYS.forEach((way, index) => drawPanel(panels[index], way, state));
-      fill(table, state);
+      fillTable(table, state);
       say(describe(state));
     }
 
@@ -185,8 +192,8 @@
 
   function makeLegend(parent) {
     const legend = make(parent, "p", { className: "cache-legend" });
-    const kinds = [["new", "new"], ["again", "computed again \u21bb"], ["kept", "kept \u2713"],
-      ["hidden", "computed, and hidden by the mask \u00d7"], ["done", "of an earlier step"]];
+    const kinds = [["new", _("new")], ["again", _("computed again \u21bb")], ["kept", _("kept \u2713")],
+      ["hidden", _("computed, and hidden by the mask \u00d7")], ["done", _("of an earlier step")]];
     for (const [fate, textContent] of kinds) {
       const entry = make(legend, "span");
       make(entry, "i", { className: `cache-swatch cache-${fate}` });

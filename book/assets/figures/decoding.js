@@ -4,13 +4,14 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="decoding">.
 
 (() => {
-  const { number, percent, make, draw, clear, makeSlider, makeSelect, makeSteps, makeWords, onNewWidth, dataFor, start } = window.moving;
+  const { number, percent, fill, sentences, make, draw, clear } = window.moving;
+  const { makeSlider, makeSelect, makeSteps, makeWords, onNewWidth, dataFor, start } = window.moving;
   const END = "<eos>";
   const DROPPED = 2; // so many of the best that are not kept are shown
   const PAUSE = 1500; // milliseconds of a step while it plays
   const LANE = 46; // from one beginning to the next below it
 
-  const name = (token) => (token === END ? "end" : token);
+  const name = (token) => (token === END ? _("end") : token);
 
   // ---- the search -------------------------------------------------------------------------------
 
@@ -65,8 +66,8 @@
     const chosenWay = new Set([columns[0].kept[0], ...way(chosen)]);
     const complete = columns.slice(0, step).flatMap(({ kept }) => kept.filter((node) => node.token === END));
     const alive = new Set([...columns[step].kept, ...complete].flatMap(way));
-    columns.forEach((_, column) => {
-      const [label, anchor] = column === 0 ? ["step", "start"] : [column, "middle"];
+    columns.forEach((__, column) => {
+      const [label, anchor] = column === 0 ? [_("step"), "start"] : [column, "middle"];
       draw(svg, "text", { x: column === 0 ? 0 : x(column), y: 14, "text-anchor": anchor, class: "moving-faint" }, label);
     });
     const [edges, boxes] = [draw(svg, "g"), draw(svg, "g")];
@@ -91,8 +92,8 @@
       });
     });
     columns[step].dropped.forEach((node, index) => put(node, step, beamSize + index, "moving-dropped"));
-    const kept = columns[step].kept.map((node) => node.said || "nothing").join(", then ");
-    svg.setAttribute("aria-label", `Tree of beginnings after step ${step}. Kept, best first: ${kept}.`);
+    const kept = columns[step].kept.map((node) => node.said || _("nothing")).join(_(", then "));
+    svg.setAttribute("aria-label", fill(_("Tree of beginnings after step {step}. Kept, best first: {kept}."), { step, kept }));
   }
 
   function drawEdge(parent, [x1, y1], [x2, y2], [before, behind], probability, kind) {
@@ -114,7 +115,7 @@
     const { space, at: letterX } = spread(word.length, 52);
     const box = Math.min(48, chipSpace - 5);
     const said = way(chosen);
-    draw(svg, "text", { x: 0, y: 14, class: "moving-faint" }, `where it looks, to say ${name(chosen.token)}`);
+    draw(svg, "text", { x: 0, y: 14, class: "moving-faint" }, fill(_("where it looks, to say {token}"), { token: name(chosen.token) }));
     const rows = said.map((node) => asked[node.parent.said].look);
     const newest = rows.at(-1);
     said.forEach((node, row) => {
@@ -139,29 +140,29 @@
       const share = newest[place] < 0.05 ? "" : percent(newest[place]);
       draw(svg, "text", { x: letterX(place), y: height - 20, "text-anchor": "middle" }, share);
     });
-    const shares = [...word].map((letter, place) => `${letter} ${percent(newest[place])}`).join(", ");
-    svg.setAttribute("aria-label", `Attention while ${name(chosen.token)} is chosen: ${shares}.`);
+    const shares = [...word].map((letter, place) => `${letter} ${percent(newest[place])}`).join(_(", "));
+    svg.setAttribute("aria-label", fill(_("Attention while {token} is chosen: {shares}."), { token: name(chosen.token), shares }));
   }
 
   function drawNext(svg, { asked, columns, step, chosen }) {
     const { next } = asked[chosen.parent.said];
     const width = clear(svg, 30 + 27 * next.length);
     const [start, room] = [36, width - 36 - 118];
-    const before = ["begin", ...way(chosen.parent).map((node) => node.token)];
-    draw(svg, "text", { x: 0, y: 14, class: "moving-faint" }, `what could follow ${before.slice(-4).join(" ")}`);
+    const before = [_("begin"), ...way(chosen.parent).map((node) => node.token)];
+    draw(svg, "text", { x: 0, y: 14, class: "moving-faint" }, fill(_("what could follow {before}"), { before: before.slice(-4).join(" ") }));
     const spoken = next.map(([token, logProbability], row) => {
       const y = 26 + 27 * row;
       const probability = Math.exp(logProbability);
       const place = columns[step].kept.findIndex((node) => node.parent === chosen.parent && node.token === token);
-      const fate = place < 0 ? "dropped" : `kept, no. ${place + 1}`;
+      const fate = place < 0 ? _("dropped") : fill(_("kept, no. {place}"), { place: place + 1 });
       const kind = place < 0 ? "moving-dropped" : token === chosen.token ? "moving-shown" : "moving-alive";
       draw(svg, "text", { x: start - 8, y: y + 15, "text-anchor": "end" }, name(token));
       draw(svg, "rect", { x: start, y, width: Math.max(1, room * probability), height: 20, class: `moving-bar ${kind}` });
       draw(svg, "text", { x: width - 112, y: y + 15 }, probability.toFixed(2));
       draw(svg, "text", { x: width - 74, y: y + 15, class: "moving-faint" }, fate);
-      return `${name(token)} ${probability.toFixed(2)}, ${fate}`;
+      return fill(_("{token} {probability}, {fate}"), { token: name(token), probability: probability.toFixed(2), fate });
     });
-    svg.setAttribute("aria-label", `What could follow: ${spoken.join("; ")}.`);
+    svg.setAttribute("aria-label", fill(_("What could follow: {spoken}."), { spoken: spoken.join(_("; ")) }));
   }
 
   // ---- what the figure says in words ------------------------------------------------------------
@@ -175,32 +176,41 @@
       const tokens = way(node).map(({ token }) => token).join(" ");
       return `${tokens} (${number(node.sum, 2)})`;
     });
+    const values = {
+      step, last: columns.length - 1, goesIn, token: chosen.token, probability: chosen.probability.toFixed(2),
+      marked, share: percent(look[most]), beam: beam.join(_(", ")),
+    };
     return [
-      `Step ${step} of ${columns.length - 1}. Goes in: ${goesIn}. Comes out: ${chosen.token}, with probability ${chosen.probability.toFixed(2)}.`,
-      `The model looks most at ${marked}, with ${percent(look[most])} of its attention.`,
-      `Kept, best first: ${beam.join(", ")}.`,
+      fill(_("Step {step} of {last}. Goes in: {goesIn}. Comes out: {token}, with probability {probability}."), values),
+      fill(_("The model looks most at {marked}, with {share} of its attention."), values),
+      fill(_("Kept, best first: {beam}."), values),
       verdict(columns, complete, step, listed),
     ];
   }
 
   function verdict(columns, complete, step, listed) {
     const open = columns[step].kept.find((node) => node.token !== END);
-    if (step < columns.length - 1) return `The search goes on, with ${number(open.sum, 2)} for the best beginning.`;
-    const right = listed.includes(complete.said);
-    const dictionary = `The dictionary lists ${listed.join(" and ")}`;
-    const end = `The search is over: ${complete.said}, with ${number(complete.sum, 2)}.`;
-    return `${end} ${dictionary}, so this ${right ? "is right" : "counts as wrong"}.`;
+    if (step < columns.length - 1) {
+      return fill(_("The search goes on, with {sum} for the best beginning."), { sum: number(open.sum, 2) });
+    }
+    const found = listed.includes(complete.said)
+      ? _("The dictionary lists {listed}, so this is right.")
+      : _("The dictionary lists {listed}, so this counts as wrong.");
+    return sentences(
+      fill(_("The search is over: {said}, with {sum}."), { said: complete.said, sum: number(complete.sum, 2) }),
+      fill(found, { listed: listed.join(_(" and ")) }),
+    );
   }
 
   // ---- controls ---------------------------------------------------------------------------------
 
   function makeControls(parent, data, update, go) {
     const box = make(parent, "div", { className: "moving-controls" });
-    const word = makeSelect(box, "moving-word", "Word", data.map((one) => [one.word, one.word]), update);
+    const word = makeSelect(box, "moving-word", _("Word"), data.map((one) => [one.word, one.word]), update);
     const sliders = {
-      beam: makeSlider(box, "beam", "Beam size", { min: 1, max: 4, value: 2 }, update),
-      step: makeSlider(box, "step", "Step", { min: 1, max: 1 }, update),
-      shown: makeSlider(box, "shown", "Beginning shown, best first", { min: 1, max: 1 }, update),
+      beam: makeSlider(box, "beam", _("Beam size"), { min: 1, max: 4, value: 2 }, update),
+      step: makeSlider(box, "step", _("Step"), { min: 1, max: 1 }, update),
+      shown: makeSlider(box, "shown", _("Beginning shown, best first"), { min: 1, max: 1 }, update),
     };
     return { word, sliders, steps: makeSteps(parent, sliders.step.input, PAUSE, go) };
   }
@@ -219,8 +229,9 @@
   }
 
   function show({ sliders, steps }, state) {
-    const said = { beam: String(state.beamSize), step: `${state.step} of ${state.columns.length - 1}` };
-    said.shown = `${sliders.shown.input.value} of ${state.columns[state.step].kept.length}`;
+    const of = (shown, last) => fill(_("{shown} of {last}"), { shown, last });
+    const said = { beam: String(state.beamSize), step: of(state.step, state.columns.length - 1) };
+    said.shown = of(sliders.shown.input.value, state.columns[state.step].kept.length);
     for (const [key, slider] of Object.entries(sliders)) slider.show(said[key]);
     steps.showEnds();
   }

@@ -4,7 +4,7 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="keys">.
 
 (() => {
-  const { percent, make, draw, clear } = window.moving;
+  const { percent, fill, make, draw, clear } = window.moving;
   const { makeSelect, makeButtons, makeRoving, makeWords, onNewWidth, dataFor, start } = window.moving;
   const HEIGHT = 150;
   const LABELLED = 0.05; // the smallest probability that is written above its bar
@@ -18,7 +18,7 @@
     const width = clear(svg, HEIGHT);
     const [top, bottom, pitch] = [46, HEIGHT - 24, width / symbols.length];
     const tall = (share) => (bottom - top) * share;
-    draw(svg, "text", { x: 0, y: 14, class: "keys-title" }, "How probable is each answer?");
+    draw(svg, "text", { x: 0, y: 14, class: "keys-title" }, _("How probable is each answer?"));
     [...symbols].forEach((symbol, index) => {
       const middle = (index + 0.5) * pitch;
       const share = shares[index];
@@ -36,7 +36,8 @@
     draw(svg, "line", { x1: 0, x2: width, y1: bottom, y2: bottom, class: "moving-line" });
     const said = [...symbols].flatMap((symbol, index) => (
       shares[index] < LABELLED ? [] : `${symbol} ${percent(shares[index])}`));
-    svg.setAttribute("aria-label", `Probable answers: ${said.join(", ")}. Right is ${symbols[right]}.`);
+    const label = _("Probable answers: {said}. Right is {right}.");
+    svg.setAttribute("aria-label", fill(label, { said: said.join(_(", ")), right: symbols[right] }));
   }
 
   // ---- the two maps: rows are keys, columns are layers --------------------------------------------
@@ -47,10 +48,10 @@
     const head = make(table, "thead");
     const [groups, columns] = [make(head, "tr"), make(head, "tr")];
     make(groups, "td");
-    make(columns, "th", { scope: "col", className: "keys-key", textContent: "key" });
-    for (const textContent of [`Weight from the last ${asks}`, "Answer if hidden"]) {
+    make(columns, "th", { scope: "col", className: "keys-key", textContent: _("key") });
+    for (const textContent of [fill(_("Weight from the last {asks}"), { asks }), _("Answer if hidden")]) {
       make(groups, "th", { scope: "colgroup", colSpan: weights.length, textContent });
-      weights.forEach((_, layer) => make(columns, "th", { scope: "col", textContent: `layer ${layer}` }));
+      weights.forEach((__, layer) => make(columns, "th", { scope: "col", textContent: fill(_("layer {layer}"), { layer }) }));
     }
     const body = make(table, "tbody");
     const cells = letters.map((letter, key) => {
@@ -62,7 +63,8 @@
         const weight = map.at(-1)[key];
         const button = make(make(row, "td"), "button", { type: "button", textContent: percent(weight) });
         button.style.setProperty("--share", weight.toFixed(3));
-        button.setAttribute("aria-label", `hide key ${key} ${letter} in layer ${layer}, weight ${percent(weight)}`);
+        const values = { key, letter, layer, weight: percent(weight) };
+        button.setAttribute("aria-label", fill(_("hide key {key} {letter} in layer {layer}, weight {weight}"), values));
         button.addEventListener("click", () => onPress(layer, key));
         return button;
       });
@@ -97,35 +99,42 @@
       const [layer, key] = cell.split(" ");
       return best(without[layer][key]) !== said;
     });
-    const count = `Tried: ${tried.size} of ${without.flat().length}. The answer changed: ${changed.length}.`;
+    const counts = { tried: tried.size, all: without.flat().length, changed: changed.length };
+    const count = fill(_("Tried: {tried} of {all}. The answer changed: {changed}."), counts);
     if (hidden) return [sayAnswer(state), sayWeight(state), count];
     return [
-      `Nothing is hidden, and the answer is ${symbols[said]} (${percent(answer[said])}).`,
-      `Which keys does the last ${asks} need? Predict, then press their weights.`,
+      fill(_("Nothing is hidden, and the answer is {answer} ({share})."), { answer: symbols[said], share: percent(answer[said]) }),
+      fill(_("Which keys does the last {asks} need? Predict, then press their weights."), { asks }),
       count,
     ];
   }
 
-  const nameOf = ({ letters }, place) => `${letters[place]} at place ${place}`;
+  const nameOf = ({ letters }, place) => fill(_("{letter} at place {place}"), { letter: letters[place], place });
 
   function sayAnswer(state) {
     const { symbols, answer, shares, hidden } = state;
     const [before, now] = [best(answer), best(shares)];
-    const where = `With ${nameOf(state, hidden.key)} hidden in layer ${hidden.layer}, the answer`;
-    if (now === before) return `${where} stays ${symbols[now]} (${percent(shares[now])}).`;
-    const rest = `${symbols[before]} keeps ${percent(shares[before])}`;
-    return `${where} changes to ${symbols[now]} (${percent(shares[now])}); ${rest}.`;
+    const said = now === before
+      ? _("With {key} hidden in layer {layer}, the answer stays {now} ({share}).")
+      : _("With {key} hidden in layer {layer}, the answer changes to {now} ({share}); {before} keeps {rest}.");
+    return fill(said, {
+      key: nameOf(state, hidden.key), layer: hidden.layer, now: symbols[now], share: percent(shares[now]),
+      before: symbols[before], rest: percent(shares[before]),
+    });
   }
 
   // In the last layer only the query that asks can change the answer; below, others can pass on what they read.
   function sayWeight(state) {
     const { weights, asks, hidden: { layer, key } } = state;
     const given = weights[layer].map((row, query) => (query === key ? 0 : row[key]));
-    const own = `the last ${asks} gave it ${percent(weights[layer].at(-1)[key])} of its weight`;
     const most = best(given);
-    if (layer === weights.length - 1 || !given[most]) return `Before, ${own}.`;
-    if (most === given.length - 1) return `Before, ${own}, more than any other letter did.`;
-    return `Before, ${own}, and ${nameOf(state, most)} gave it ${percent(given[most])}.`;
+    const isOnly = layer === weights.length - 1 || !given[most];
+    const others = most === given.length - 1
+      ? _("Before, the last {asks} gave it {own} of its weight, more than any other letter did.")
+      : _("Before, the last {asks} gave it {own} of its weight, and {other} gave it {share}.");
+    return fill(isOnly ? _("Before, the last {asks} gave it {own} of its weight.") : others, {
+      asks, own: percent(weights[layer].at(-1)[key]), other: nameOf(state, most), share: percent(given[most]),
+    });
   }
 
   // ---- controls ---------------------------------------------------------------------------------
@@ -134,14 +143,14 @@
     const { symbols, questions } = dataFor("keys");
     const box = document.createElement("div");
     const controls = make(box, "div", { className: "moving-controls" });
-    const choices = questions.map(({ letters }, index) => [index, `${letters.at(-1)}, the last of ${letters.length} letters`]);
-    const select = makeSelect(controls, "moving-keys-question", "Who asks?", choices, begin);
+    const choices = questions.map(({ letters }, index) => [index, fill(_("{letter}, the last of {count} letters"), { letter: letters.at(-1), count: letters.length })]);
+    const select = makeSelect(controls, "moving-keys-question", _("Who asks?"), choices, begin);
     const work = make(box, "div", { className: "moving-pictures keys-work" });
     const svg = draw(make(work, "div", { className: "keys-bars" }), "svg", { role: "img" });
     const place = make(work, "div", { className: "keys-maps" });
     const beside = make(work, "div", { className: "keys-beside" });
     const say = makeWords(beside, 3);
-    const [all] = makeButtons(beside, ["Show all"]);
+    const [all] = makeButtons(beside, [_("Show all")]);
     // What has been tried stays known when the reader comes back to a question.
     const triedOf = questions.map(() => new Set());
     let [cells, hidden] = [[], null];

@@ -4,16 +4,18 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="lookback">.
 
 (() => {
-  const { number, make, draw, clear } = window.moving;
+  const { number, fill, sentences, make, draw, clear } = window.moving;
   const { makeSlider, makeButtons, makeSteps, makeWords, onNewWidth, dataFor, start } = window.moving;
   const PAUSE = 3000; // milliseconds of a step while it plays
   const HEIGHT = 300;
   const REACH = 1.15; // from the middle of the plane to its edge
   const PARTS = ["state", "scores", "weights", "context", "letter"];
+  const NAMES = [_("state"), _("scores"), _("weights"), _("context"), _("letter")];
   const [STATE, SCORES, WEIGHTS, CONTEXT, LETTER] = PARTS.keys();
 
   const pair = (values, digits = 2) => `(${values.map((value) => number(value, digits)).join(", ")})`;
   const factor = (value, digits) => (value < 0 ? `(${number(value, digits)})` : number(value, digits));
+  const afterOf = (letter) => fill(_("after {letter}"), { letter });
   const largest = (values) => values.indexOf(Math.max(...values));
 
   // Step 0 is the state of the first letter, step 5 that of the second.
@@ -48,15 +50,17 @@
       // On the side of the dot that no arrow takes: beside it, above it or below it.
       const [beside, above] = [state[1] > 0, state[0] > 0];
       const at = beside ? { x: x + 12, y: y + 4 } : { x, y: y + (above ? -13 : 24), "text-anchor": "middle" };
-      draw(svg, "text", { ...at, class: "lookback-memory" }, `after ${word[index]}`);
+      draw(svg, "text", { ...at, class: "lookback-memory" }, afterOf(word[index]));
     });
     if (part >= CONTEXT) {
       draw(svg, "path", { d: `M${cx} ${cy - 9} l9 9 l-9 9 l-9 -9 z`, class: "lookback-diamond" });
-      draw(svg, "text", { x: cx + 12, y: cy - 9, class: "lookback-memory" }, "context");
+      draw(svg, "text", { x: cx + 12, y: cy - 9, class: "lookback-memory" }, _("context"));
     }
-    const dots = word.map((letter, index) => `after ${letter} ${pair(states[index])}`).join(", ");
-    const context = part >= CONTEXT ? `; a diamond, the context ${pair(step.context)}` : "";
-    svg.setAttribute("aria-label", `Dots in the plane, the encoder\u2019s states: ${dots}; an arrow, the decoder\u2019s state ${pair(step.state)}${context}.`);
+    const dots = word.map((letter, index) => `${afterOf(letter)} ${pair(states[index])}`).join(_(", "));
+    const label = part >= CONTEXT
+      ? _("Dots in the plane, the encoder\u2019s states: {dots}; an arrow, the decoder\u2019s state {state}; a diamond, the context {context}.")
+      : _("Dots in the plane, the encoder\u2019s states: {dots}; an arrow, the decoder\u2019s state {state}.");
+    svg.setAttribute("aria-label", fill(label, { dots, state: pair(step.state), context: pair(step.context) }));
   }
 
   // How far along the arrow each dot lies: the farther, the larger the dot product.
@@ -93,14 +97,14 @@
   function makeTable(parent, { word, states }) {
     const body = make(make(parent, "table", { className: "lookback-table" }), "tbody");
     const count = word.length;
-    const heads = makeRow(body, "heads", "encoder\u2019s state", count);
+    const heads = makeRow(body, "heads", _("encoder\u2019s state"), count);
     heads.forEach((cell, index) => {
-      make(cell, "b", { textContent: `after ${word[index]}` });
+      make(cell, "b", { textContent: afterOf(word[index]) });
       states[index].forEach((value) => make(cell, "span", { textContent: number(value, 2) }));
     });
-    const rows = [["before", "letter before", 1], ["state", "1 state s", 1], ["scores", "2 scores s \u00b7 h", count],
-      ["weights", "3 weights", count], ["context", "4 context", 1], ["letter", "5 letters", count],
-      ["written", "written so far", 1]];
+    const rows = [["before", _("letter before"), 1], ["state", _("1 state s"), 1], ["scores", _("2 scores s \u00b7 h"), count],
+      ["weights", _("3 weights"), count], ["context", _("4 context"), 1], ["letter", _("5 letters"), count],
+      ["written", _("written so far"), 1]];
     return Object.fromEntries(rows.map(([kind, name, cells]) => [kind, makeRow(body, kind, name, cells)]));
   }
 
@@ -108,7 +112,7 @@
   function fillTable(rows, { letters, word, steps, step, place, part }) {
     const known = (from, text) => (part >= from ? text : "?");
     const write = (cells, texts) => cells.forEach((cell, index) => { cell.textContent = texts[index]; });
-    write(rows.before, [step.last === null ? "none yet" : letters[step.last]]);
+    write(rows.before, [step.last === null ? _("none yet") : letters[step.last]]);
     write(rows.state, [pair(step.state)]);
     write(rows.scores, step.scores.map((score) => known(SCORES, number(score, 2))));
     write(rows.weights, step.weights.map((weight) => known(WEIGHTS, number(weight, 2))));
@@ -125,36 +129,54 @@
 
   function describe(state, guess) {
     const { word, letters, states, output, step, place, part } = state;
-    const sayEach = (names, values) => names.map((name, index) => `${name} ${number(values[index], 2)}`).join(", ");
     const times = (one, other, digits = 2) => one
       .map((value, index) => `${factor(value, 2)} \u00b7 ${factor(other[index], digits)}`).join(" + ");
     const best = largest(step.scores);
-    const verdict = guess === undefined ? "" : guess === best ? ` You guessed ${word[guess]}: right.` : ` You guessed ${word[guess]}.`;
+    const guessed = guess === best ? _("You guessed {letter}: right.") : _("You guessed {letter}.");
     const powers = step.scores.map(Math.exp);
     const sum = powers.reduce((total, power) => total + power, 0);
-    const others = word.map((name, index) => [name, index]).filter(([, index]) => index !== best);
+    const others = [...word.keys()].filter((index) => index !== best)
+      .map((index) => `${afterOf(word[index])} ${number(step.scores[index], 2)}`).join(_(", "));
     const column = output.map((row) => row[step.said]);
     const said = letters[step.said];
+    const computed = step.last === null
+      ? _("No letter is written yet, so (0, 0) times W_d, plus the state before, {before}, times U_d, is {sums}. Its tanh is the new state, {state}.")
+      : _("The letter {letter}, {read}, times W_d, plus the state before, {before}, times U_d, is {sums}. Its tanh is the new state, {state}.");
     return [
       [
-        `${step.last === null ? "No letter is written yet, so (0, 0)" : `The letter ${letters[step.last]}, ${pair(step.read, 0)},`} times W_d, plus the state before, ${pair(step.before)}, times U_d, is ${pair(step.sums)}. Its tanh is the new state, ${pair(step.state)}.`,
-        "Which of the three dots fits this arrow best and gets the largest weight? Guess, then press Next.",
+        fill(computed, {
+          letter: letters[step.last], read: pair(step.read, 0), before: pair(step.before), sums: pair(step.sums), state: pair(step.state),
+        }),
+        _("Which of the three dots fits this arrow best and gets the largest weight? Guess, then press Next."),
       ],
       [
-        `Score of \u201cafter ${word[best]}\u201d: ${times(step.state, states[best])} = ${number(step.scores[best], 2)}. In the same way: ${sayEach(others.map(([name]) => `after ${name}`), others.map(([, index]) => step.scores[index]))}.`,
-        `The farther a dot lies along the arrow, the higher its score.${verdict}`,
+        fill(_("Score of \u201cafter {letter}\u201d: {terms} = {score}. In the same way: {others}."), {
+          letter: word[best], terms: times(step.state, states[best]), score: number(step.scores[best], 2), others,
+        }),
+        sentences(
+          _("The farther a dot lies along the arrow, the higher its score."),
+          guess !== undefined && fill(guessed, { letter: word[guess] }),
+        ),
       ],
       [
-        `The exponentials of the scores are ${powers.map((power) => number(power, 2)).join(", ")}, together ${number(sum, 2)}. Each divided by this sum is a weight.`,
-        "Where will the context be? It is the weighted sum of the three dots.",
+        fill(_("The exponentials of the scores are {powers}, together {sum}. Each divided by this sum is a weight."), {
+          powers: powers.map((power) => number(power, 2)).join(_(", ")), sum: number(sum, 2),
+        }),
+        _("Where will the context be? It is the weighted sum of the three dots."),
       ],
       [
-        `${states.map((one, index) => `${number(step.weights[index], 2)} \u00b7 ${pair(one)}`).join(" + ")} = ${pair(step.context)}.`,
-        "The context lies between the dots, nearest to the one with the largest weight. Which letter will be written?",
+        fill(_("{terms} = {context}."), {
+          terms: states.map((one, index) => `${number(step.weights[index], 2)} \u00b7 ${pair(one)}`).join(" + "), context: pair(step.context),
+        }),
+        _("The context lies between the dots, nearest to the one with the largest weight. Which letter will be written?"),
       ],
       [
-        `The context times the column of W_o for ${said}, ${pair(column, 0)}: ${times(step.context, column, 0)} = ${number(step.letter_scores[step.said], 2)}, the highest score. The decoder writes ${said}.`,
-        place + 1 < word.length ? `Now ${said} is the letter before, and everything begins again with a new state.` : `${word.join("")} is copied.`,
+        fill(_("The context times the column of W_o for {said}, {column}: {terms} = {score}, the highest score. The decoder writes {said}."), {
+          said, column: pair(column, 0), terms: times(step.context, column, 0), score: number(step.letter_scores[step.said], 2),
+        }),
+        place + 1 < word.length
+          ? fill(_("Now {said} is the letter before, and everything begins again with a new state."), { said })
+          : fill(_("{word} is copied."), { word: word.join("") }),
       ],
     ][part];
   }
@@ -164,8 +186,8 @@
   // A guess for each letter, which may be changed until the scores are there.
   function makeGuesses(parent, word, onGuess) {
     const row = make(parent, "div", { className: "lookback-guess" });
-    make(row, "span", { textContent: "Largest weight:" });
-    const buttons = makeButtons(row, word.map((letter) => `after ${letter}`));
+    make(row, "span", { textContent: _("Largest weight:") });
+    const buttons = makeButtons(row, word.map(afterOf));
     buttons.forEach((button, index) => button.addEventListener("click", () => onGuess(index)));
     return (guess, open) => buttons.forEach((button, index) => {
       button.setAttribute("aria-pressed", String(index === guess));
@@ -180,7 +202,7 @@
     const guesses = [];
     const box = document.createElement("div");
     const controls = make(box, "div", { className: "moving-controls" });
-    const slider = makeSlider(controls, "lookback", "Letter and step", { max: last }, update);
+    const slider = makeSlider(controls, "lookback", _("Letter and step"), { max: last }, update);
     const steps = makeSteps(controls, slider.input, PAUSE, go);
     const showGuess = makeGuesses(box, data.word, (guess) => {
       const { place, part } = stateOf(data, Number(slider.input.value));
@@ -195,7 +217,7 @@
 
     function update() {
       const state = stateOf(data, Number(slider.input.value));
-      slider.show(`${state.place + 1} of ${data.steps.length}: ${PARTS[state.part]}`);
+      slider.show(fill(_("{letter} of {count}: {part}"), { letter: state.place + 1, count: data.steps.length, part: NAMES[state.part] }));
       steps.showEnds();
       showGuess(guesses[state.place], state.part === STATE);
       drawPlane(plane, state);

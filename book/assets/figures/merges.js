@@ -4,16 +4,16 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="merges">.
 
 (() => {
-  const { make, makeSlider, makeSelect, makeSteps, makeWords, start } = window.moving;
+  const { fill, sentences, make, makeSlider, makeSelect, makeSteps, makeWords, start } = window.moving;
   const MOST = 120; // characters of a text
   const ROWS = 6; // so many pairs are listed
   const PAUSE = 1500; // milliseconds of a step while it plays
   const OWN = "";
   const EXAMPLES = [
-    ["five words", "new new old old newer newer newer newer older older older colder"],
-    ["a woodchuck", "how much wood would a woodchuck chuck if a woodchuck could chuck wood"],
-    ["endings", "walk walks walked walking talk talks talked talking"],
-    ["bananas", "banana bananas bandana"],
+    [_("five words"), "new new old old newer newer newer newer older older older colder"],
+    [_("a woodchuck"), "how much wood would a woodchuck chuck if a woodchuck could chuck wood"],
+    [_("endings"), "walk walks walked walking talk talks talked talking"],
+    [_("bananas"), "banana bananas bandana"],
   ];
 
   // ---- the algorithm -------------------------------------------------------------------------------
@@ -104,13 +104,14 @@
       });
       make(entry, "span", { className: "merges-times", textContent: `\u00d7${count}` });
     }
-    const said = words.map(({ symbols, count }) => `${symbols.join(" ")}, ${count} times`).join("; ");
-    place.setAttribute("aria-label", `The words as symbols: ${said}.`);
+    const said = words.map(({ symbols, count }) => fill(_("{word}, {count} times"), { word: symbols.join(" "), count })).join(_("; "));
+    place.setAttribute("aria-label", fill(_("The words as symbols: {said}."), { said }));
   }
 
   function drawPairs(list, title, { pairs }) {
     list.replaceChildren();
-    title.textContent = pairs.length > ROWS ? `Pairs, the best ${ROWS} of ${pairs.length}` : "Pairs, the best first";
+    const all = { rows: ROWS, count: pairs.length };
+    title.textContent = pairs.length > ROWS ? fill(_("Pairs, the best {rows} of {count}"), all) : _("Pairs, the best first");
     for (let row = 0; row < ROWS; row += 1) {
       const entry = make(list, "li", { className: row ? "" : "merges-winner" });
       if (row >= pairs.length) {
@@ -126,7 +127,8 @@
 
   function drawVocabulary(list, title, { characters, merges }, step) {
     list.replaceChildren();
-    title.textContent = `Vocabulary: ${characters.length} + ${step} = ${characters.length + step} tokens`;
+    const sizes = { characters: characters.length, step, tokens: characters.length + step };
+    title.textContent = fill(_("Vocabulary: {characters} + {step} = {tokens} tokens"), sizes);
     for (const textContent of characters) make(list, "li", { textContent });
     merges.forEach((pair, index) => {
       const chip = make(list, "li", { textContent: `${pair.join("")} ` });
@@ -139,22 +141,25 @@
   // ---- what the figure says in words ---------------------------------------------------------------
 
   function describe({ states, merges, characters }, step) {
-    const joined = step ? merges[step - 1] : null;
-    const done = joined ? `Merge ${step} has joined ${joined.join(" and ")}: a new token, ${joined.join("")}.`
-      : `No merge yet: the ${characters.length} different characters are the first tokens.`;
+    const [first, second] = step ? merges[step - 1] : ["", ""];
+    const done = step
+      ? _("Merge {step} has joined {first} and {second}: a new token, {joined}.")
+      : _("No merge yet: the {count} different characters are the first tokens.");
+    const length = step ? _("The text has {now} tokens, at the start it had {before}.") : _("The text has {now} tokens.");
     const [before, now] = [states[0], states[step]].map(({ words }) => lengthOf(words));
-    const length = `The text has ${now} tokens${step ? `, at the start it had ${before}` : ""}.`;
-    return [`${done} ${length}`, sayNext(states[step].pairs)];
+    const values = { step, first, second, joined: `${first}${second}`, count: characters.length, before, now };
+    return [sentences(fill(done, values), fill(length, values)), sayNext(states[step].pairs)];
   }
 
   function sayNext(pairs) {
-    if (!pairs.length) return "Every word is one symbol, so no pair is left and training ends.";
-    const [{ pair, count }] = pairs;
+    if (!pairs.length) return _("Every word is one symbol, so no pair is left and training ends.");
+    const [{ pair: [first, second], count }] = pairs;
     const equal = pairs.filter((other) => other.count === count).length;
-    const name = pair.join(" and ");
-    const times = count === 1 ? "once" : count === 2 ? "twice" : `${count} times`;
-    if (equal === 1) return `Next: ${name}, which occurs ${times}, more often than any other pair.`;
-    return `Next: ${equal} pairs occur ${times} each; the last of them in alphabetical order is ${name}.`;
+    const times = count === 1 ? _("once") : count === 2 ? _("twice") : fill(_("{count} times"), { count });
+    const said = equal === 1
+      ? _("Next: {first} and {second}, which occurs {times}, more often than any other pair.")
+      : _("Next: {equal} pairs occur {times} each; the last of them in alphabetical order is {first} and {second}.");
+    return fill(said, { first, second, equal, times });
   }
 
   // ---- controls ------------------------------------------------------------------------------------
@@ -162,21 +167,23 @@
   // Says what is wrong with a text, or nothing.
   function refusal(text) {
     const length = [...text].length;
-    if (length > MOST) return `Too long: ${length} characters, and ${MOST} are the most. Below is still the text before.`;
-    if (!cut(text).length) return "Type at least one word. Below is still the text before.";
+    if (length > MOST) {
+      return fill(_("Too long: {length} characters, and {most} are the most. Below is still the text before."), { length, most: MOST });
+    }
+    if (!cut(text).length) return _("Type at least one word. Below is still the text before.");
     return "";
   }
 
   function makeText(parent, onText) {
     const row = make(parent, "div", { className: "merges-text" });
-    const choices = [...EXAMPLES.map(([name, text]) => [text, name]), [OWN, "my own text"]];
-    const example = makeSelect(row, "moving-example", "Example", choices, () => {
+    const choices = [...EXAMPLES.map(([name, text]) => [text, name]), [OWN, _("my own text")]];
+    const example = makeSelect(row, "moving-example", _("Example"), choices, () => {
       input.value = example.value;
       if (example.value === OWN) input.focus();
       read();
     });
     const control = make(row, "div", { className: "moving-control" });
-    make(control, "label", { htmlFor: "moving-text", textContent: "Text to learn from" });
+    make(control, "label", { htmlFor: "moving-text", textContent: _("Text to learn from") });
     const input = make(control, "input", { id: "moving-text", type: "text", value: EXAMPLES[0][1] });
     Object.assign(input, { autocomplete: "off", spellcheck: false });
     const message = make(row, "p", { className: "merges-message", id: "moving-message" });
@@ -187,7 +194,7 @@
       const refused = refusal(input.value);
       input.setAttribute("aria-invalid", String(refused !== ""));
       message.classList.toggle("merges-refused", refused !== "");
-      message.textContent = refused || `Type over it, in any script, up to ${MOST} characters; words are cut as above.`;
+      message.textContent = refused || fill(_("Type over it, in any script, up to {most} characters; words are cut as above."), { most: MOST });
       if (!refused) onText(input.value);
     }
     input.addEventListener("input", () => {
@@ -209,7 +216,7 @@
 
   function makeLegend(parent) {
     const legend = make(parent, "p", { className: "merges-legend" });
-    for (const [kind, name] of [["merges-next", "joined next"], ["merges-made", "just joined"]]) {
+    for (const [kind, name] of [["merges-next", _("joined next")], ["merges-made", _("just joined")]]) {
       make(legend, "span", { className: `merges-symbol ${kind}` });
       legend.append(name);
     }
@@ -225,7 +232,7 @@
       go(0);
     });
     const steps = make(box, "div", { className: "merges-steps" });
-    const slider = makeSlider(steps, "merges", "Merges done", { max: 0 }, () => {
+    const slider = makeSlider(steps, "merges", _("Merges done"), { max: 0 }, () => {
       stop();
       update();
     });
@@ -238,7 +245,7 @@
 
     function update() {
       const [step, last] = [Number(slider.input.value), learned.merges.length];
-      slider.show(`${step} of ${last}`);
+      slider.show(fill(_("{step} of {last}"), { step, last }));
       showEnds();
       drawWords(words, learned, step);
       drawPairs(pairs, pairsTitle, learned.states[step]);

@@ -3,7 +3,8 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="model">.
 
 (() => {
-  const { make, draw, clear, makeSelect, makeButtons, makePlayer, makeWords, onNewWidth, dataFor, start } = window.moving;
+  const { fill, sentences, make, draw, clear } = window.moving;
+  const { makeSelect, makeButtons, makePlayer, makeWords, onNewWidth, dataFor, start } = window.moving;
   const PAUSE = 1100; // milliseconds of a step while it plays
   const GAP = 8; // pixels between the part that is lit and the edge
   const MOVING = 600; // milliseconds in which the norms change their place
@@ -106,8 +107,8 @@
       const height = bottomOf(units) - AT.frame;
       draw(group, "rect", { x, y: AT.frame, width: right - x, height, rx: 8, class: "frame model-frame" });
       const y = AT.frame - 7;
-      draw(group, "text", { x: x + 1, y, class: "muted" }, key);
-      const layers = `${this.data.sizes.layers} layers`;
+      draw(group, "text", { x: x + 1, y, class: "muted" }, { encoder: _("encoder"), decoder: _("decoder") }[key]);
+      const layers = fill(_("{layers} layers"), this.data.sizes);
       draw(group, "text", { x: right - 1, y, class: "muted", "text-anchor": "end" }, layers);
     }
 
@@ -150,7 +151,7 @@
       const column = this.columnOf(key);
       const group = this.group(key);
       const isFree = ["source", "target", "next"].includes(key);
-      const label = (this.parts.get(key).label || "memory").replace(",\n", " + ").replace("\n", " ");
+      const label = key === "memory" ? _("memory") : _(this.parts.get(key).label);
       const [height, role] = [isFree ? ENDS : BOX, this.roleOf(key)];
       this.shapes.set(key, this.drawBox(group, column, y, height, role, label, isFree));
       if (y > TOP) this.drawHead(group, column.centre, y, "muted");
@@ -161,7 +162,7 @@
       const [x, width] = [column.x + column.box * 0.2, column.box * 0.6];
       draw(group, "rect", { x, y, width, height: 18, rx: 9, class: "model-ground" });
       draw(group, "rect", { x, y, width, height: 18, rx: 9, class: "box ink model-outline" });
-      draw(group, "text", { x: column.centre, y: y + 13, "text-anchor": "middle" }, "norm");
+      draw(group, "text", { x: column.centre, y: y + 13, "text-anchor": "middle" }, _("norm"));
       return group;
     }
 
@@ -176,7 +177,7 @@
       const d = `M${column.centre - 4} 0 h8 m-4 -4 v8`;
       draw(sum, "path", { d, class: "line residual" });
       const sublayer = this.group(key);
-      const label = this.parts.get(key).label.replace("-\n", "-").replace("\n", " ");
+      const label = _(this.parts.get(key).label);
       this.shapes.set(key, this.drawBox(sublayer, column, 0, BOX, this.roleOf(key), label));
       this.drawHead(sublayer, column.centre, 0, "muted");
       if (key === "masked-attention") this.drawMask(sublayer, column);
@@ -245,7 +246,7 @@
       const link = draw(this.svg, "a", { href: `${slug}.html`, class: "model-link", "data-chapter": slug });
       const wide = 82;
       draw(link, "rect", { x: anchor === "end" ? x - wide : x, y: y - 18, width: wide, height: 26, class: "model-target" });
-      draw(link, "text", { x, y, "text-anchor": anchor }, this.data.chapters[slug].split(":")[0]);
+      draw(link, "text", { x, y, "text-anchor": anchor }, _(this.data.chapters[slug]));
     }
 
     // ---- tokens ---------------------------------------------------------------------------------
@@ -294,46 +295,49 @@
 
   // The encoder runs once; the first phoneme goes through every part of the decoder, later ones in fewer steps.
   function stepsOf({ word, passes }, { D, d_ff: hidden, H, V, layers }) {
-    const count = [...word].length;
     const first = passes[0].shapes;
     const shown = (key) => shapeText(first[key]);
+    const values = { word, count: [...word].length, D, H, more: layers - 1, weights: shown("encoder-weights"), hidden: shown("encoder-hidden") };
     const steps = [
-      ["source", `${word} comes in as ${count} ids: ${shown("source")}, a batch of B = 1 word with S = ${count} letters.`],
-      ["source-embedding", `Each id becomes a vector with D = ${D} features: ${shown("source-embedding")}.`],
-      ["source-positions", `Each vector is told its place: ${shown("source-positions")}, as before.`],
-      ["encoder-attention", `Every letter looks at every letter: ${H} heads with weights ${shown("encoder-weights")}. Out: ${shown("encoder-attention")}.`],
-      ["encoder-feed-forward", `Each vector by itself: ${shown("encoder-hidden")} hidden units, and back to ${shown("encoder-feed-forward")}.`],
-      ["encoder", `${layers - 1} more layers of this kind: ${shown("memory")}, as before.`],
-      ["memory", `The memory is ready, one vector for each letter: ${shown("memory")}. The encoder runs once for a word.`],
-    ].map(([part, says]) => ({ part, says, pass: 0, side: 0 }));
+      ["source", _("{word} comes in as {count} ids: {shape}, a batch of B = 1 word with S = {count} letters.")],
+      ["source-embedding", _("Each id becomes a vector with D = {D} features: {shape}.")],
+      ["source-positions", _("Each vector is told its place: {shape}, as before.")],
+      ["encoder-attention", _("Every letter looks at every letter: {H} heads with weights {weights}. Out: {shape}.")],
+      ["encoder-feed-forward", _("Each vector by itself: {hidden} hidden units, and back to {shape}.")],
+      ["encoder", _("{more} more layers of this kind: {shape}, as before."), "memory"],
+      ["memory", _("The memory is ready, one vector for each letter: {shape}. The encoder runs once for a word.")],
+    ].map(([part, says, key = part]) => ({ part, says: fill(says, { ...values, shape: shown(key) }), pass: 0, side: 0 }));
     passes.forEach((pass, index) => steps.push(...stepsOfPass(pass, index, { word, passes, D, hidden, V, layers })));
     return steps;
   }
 
   function stepsOfPass({ tokens, shapes, next, probability }, pass, { word, passes, D, hidden, V, layers }) {
     const shown = (key) => shapeText(shapes[key]);
-    const came = `${tokens.join(" ")} goes in, T = ${tokens.length}: ${shown("target")}.`;
-    const steps = [["target", pass === 0 ? `The decoder begins with the begin token, T = 1: ${shown("target")}.` : came]];
-    if (pass === 0) {
-      steps.push(
-        ["target-embedding", `Its id becomes a vector with D = ${D} features: ${shown("target-embedding")}.`],
-        ["target-positions", `It is told its place: ${shown("target-positions")}.`],
-        ["masked-attention", `It looks at itself and what stands before it: weights ${shown("masked-weights")}. Out: ${shown("masked-attention")}.`],
-        ["cross-attention", `It looks at the memory of the letters: weights ${shown("cross-weights")}. Out: ${shown("cross-attention")}.`],
-        ["decoder-feed-forward", `Each vector by itself: ${shown("decoder-hidden")} hidden units, and back to ${shown("decoder-feed-forward")}.`],
-        ["decoder", `${layers - 1} more layers of this kind: ${shown("decoder")}.`],
-      );
-    } else {
-      const looks = `masked weights ${shown("masked-weights")}, cross weights ${shown("cross-weights")}`;
-      steps.push(["decoder", `Through the whole decoder again: ${looks}. Out: ${shown("decoder")}.`]);
-    }
-    const said = passes.slice(0, -1).map((one) => one.next).join(" ");
+    const values = {
+      tokens: tokens.join(" "), count: tokens.length, D, V, more: layers - 1, hidden: shown("decoder-hidden"),
+      masked: shown("masked-weights"), cross: shown("cross-weights"),
+      next, probability: probability.toFixed(2), word, said: passes.slice(0, -1).map((one) => one.next).join(" "),
+    };
     const isLast = pass === passes.length - 1;
-    const chosen = `The most probable token is ${next}, with ${probability.toFixed(2)}.`;
-    const then = isLast ? `The end: ${word} is ${said}.` : "It joins the phonemes so far.";
-    steps.push(["output", `A score for each of V = ${V} tokens: ${shown("output")}. The softmax of the last row counts.`]);
-    steps.push(["next", `${chosen} ${then}`]);
-    return steps.map(([part, says]) => ({ part, says, pass, side: 1 }));
+    const steps = pass === 0 ? [
+      ["target", _("The decoder begins with the begin token, T = 1: {shape}.")],
+      ["target-embedding", _("Its id becomes a vector with D = {D} features: {shape}.")],
+      ["target-positions", _("It is told its place: {shape}.")],
+      ["masked-attention", _("It looks at itself and what stands before it: weights {masked}. Out: {shape}.")],
+      ["cross-attention", _("It looks at the memory of the letters: weights {cross}. Out: {shape}.")],
+      ["decoder-feed-forward", _("Each vector by itself: {hidden} hidden units, and back to {shape}.")],
+      ["decoder", _("{more} more layers of this kind: {shape}.")],
+    ] : [
+      ["target", _("{tokens} goes in, T = {count}: {shape}.")],
+      ["decoder", _("Through the whole decoder again: masked weights {masked}, cross weights {cross}. Out: {shape}.")],
+    ];
+    steps.push(["output", _("A score for each of V = {V} tokens: {shape}. The softmax of the last row counts.")]);
+    steps.push(["next", sentences(
+      _("The most probable token is {next}, with {probability}."),
+      isLast ? _("The end: {word} is {said}.") : _("It joins the phonemes so far."),
+    )]);
+    return steps.map(([part, says]) => (
+      { part, says: fill(says, { ...values, shape: shapes[part] && shown(part) }), pass, side: 1 }));
   }
 
   // ---- what was measured ------------------------------------------------------------------------
@@ -344,8 +348,9 @@
   }
 
   function verdict({ gap, seen }) {
-    const points = `${gap > 0 ? "+" : "\u2212"}${Math.abs(gap).toFixed(1)} points.`;
-    return seen ? points : `${points} No difference seen: within two standard errors.`;
+    const points = `${gap > 0 ? "+" : "\u2212"}${Math.abs(gap).toFixed(1)}`;
+    const said = seen ? _("{points} points.") : _("{points} points. No difference seen: within two standard errors.");
+    return fill(said, { points });
   }
 
   // Two bars, each the mean of its seeds, which stand on it as ticks.
@@ -384,15 +389,15 @@
       this.buildWalk(make(box, "div", { className: "model-walk" }));
       this.place = make(box, "div", { className: "model-place" });
       this.svg = draw(this.place, "svg", { class: "drawing model-svg", role: "group" });
-      this.svg.setAttribute("aria-label", "The whole model, and beside its parts links to their chapters");
+      this.svg.setAttribute("aria-label", _("The whole model, and beside its parts links to their chapters"));
       const side = make(box, "div", { className: "model-side" });
       this.say = makeWords(side, 2);
       const controls = make(side, "div", { className: "moving-controls" });
-      const norms = [["post", "post-norm, as in the paper"], ["pre", "pre-norm, as in the speller"]];
-      this.norm = makeSelect(controls, "model-norm", "Norm", norms, () => this.moveNorms());
+      const norms = [["post", _("post-norm, as in the paper")], ["pre", _("pre-norm, as in the speller")]];
+      this.norm = makeSelect(controls, "model-norm", _("Norm"), norms, () => this.moveNorms());
       this.norm.value = "pre";
-      const parts = this.data.parts.map(({ key, name }) => [key, name]);
-      this.choice = makeSelect(controls, "model-part", "Part", parts, () => this.choose(this.choice.value));
+      const parts = this.data.parts.map(({ key, name }) => [key, _(name)]);
+      this.choice = makeSelect(controls, "model-part", _("Part"), parts, () => this.choose(this.choice.value));
       this.panel = make(side, "div", { className: "model-panel" });
       // A short cut for the mouse; the list of parts does the same.
       this.svg.addEventListener("click", (event) => {
@@ -406,8 +411,8 @@
       this.walk = walk;
       const controls = make(walk, "div", { className: "moving-controls" });
       const words = this.data.words.map(({ word }) => [word, word]);
-      this.word = makeSelect(controls, "model-word", "Word", words, () => this.go(0));
-      [this.back, this.next, this.play, this.reset] = makeButtons(walk, ["Back", "Next", "Play", "Reset"]);
+      this.word = makeSelect(controls, "model-word", _("Word"), words, () => this.go(0));
+      [this.back, this.next, this.play, this.reset] = makeButtons(walk, [_("Back"), _("Next"), _("Play"), _("Reset")]);
       this.sayStep = makeWords(walk, 1);
       this.stop = makePlayer(this.play, PAUSE, {
         begin: () => this.step === this.steps().length && this.go(0),
@@ -503,15 +508,15 @@
     showPanel() {
       const { name, text, chapters, shape } = this.parts.get(this.part);
       this.panel.replaceChildren();
-      make(this.panel, "p", { className: "model-title", textContent: name });
-      make(this.panel, "p", { textContent: shape ? `${text} Out: ${shape.replaceAll(" ", "\u00a0")}.` : text });
+      make(this.panel, "p", { className: "model-title", textContent: _(name) });
+      make(this.panel, "p", { textContent: sentences(_(text), shape && fill(_("Out: {shape}."), { shape: shape.replaceAll(" ", "\u00a0") })) });
       const links = make(this.panel, "p", { className: "model-chapters" });
       for (const slug of chapters) {
-        make(links, "a", { href: `${slug}.html`, textContent: this.data.chapters[slug].split(":")[0] });
+        make(links, "a", { href: `${slug}.html`, textContent: _(this.data.chapters[slug]) });
       }
       this.buttons = make(this.panel, "div", { className: "moving-buttons model-take" });
       for (const taken of measuredOf(this.part, this.data.measured)) {
-        const button = make(this.buttons, "button", { type: "button", textContent: `Take away ${taken.what}` });
+        const button = make(this.buttons, "button", { type: "button", textContent: fill(_("Take away {what}"), { what: _(taken.what) }) });
         button.dataset.taken = taken.key;
         button.addEventListener("click", () => {
           this.stop();
@@ -528,14 +533,14 @@
     comparison() {
       const { norms } = this.data.measured;
       if (this.part === "norm") {
-        const rows = [["pre-norm", norms.with, "with"], ["post-norm", norms.without, "with"]];
-        return [rows, `${verdict(norms)} A model without norms was not measured.`, "small Transformer"];
+        const rows = [[_("pre-norm"), norms.with, "with"], [_("post-norm"), norms.without, "with"]];
+        return [rows, sentences(verdict(norms), _("A model without norms was not measured.")), "small Transformer"];
       }
       if (this.taken === null) return null;
       const { model, note } = this.taken;
       const measured = this.measuredNow();
-      const rows = [["with", measured.with, "with"], ["without", measured.without, "without"]];
-      return [rows, `${verdict(measured)} ${note}`, model];
+      const rows = [[_("with"), measured.with, "with"], [_("without"), measured.without, "without"]];
+      return [rows, sentences(verdict(measured), _(note)), model];
     }
 
     // Post-norm where that was measured and is shown, else pre-norm.
@@ -544,8 +549,8 @@
     }
 
     kindOfNorm() {
-      if (this.taken.model === "LSTM") return "";
-      return this.measuredNow() === this.taken.post ? ", post-norm" : ", pre-norm";
+      if (this.taken === null || this.taken.model === "LSTM") return "";
+      return this.measuredNow() === this.taken.post ? _("post-norm") : _("pre-norm");
     }
 
     showMeasured() {
@@ -555,9 +560,9 @@
       const shown = this.comparison();
       this.bars.replaceChildren();
       if (shown === null) {
-        const none = "What it costs to train a model without this part was not measured in this course.";
-        const guess = "How many phonemes will it get wrong without? Guess, then press.";
-        const begin = "Choose a part: what is it for, and what does it cost to take it away?";
+        const none = _("What it costs to train a model without this part was not measured in this course.");
+        const guess = _("How many phonemes will it get wrong without? Guess, then press.");
+        const begin = _("Choose a part: what is it for, and what does it cost to take it away?");
         this.note.textContent = this.buttons.children.length ? guess : this.part === "whole" ? begin : none;
         return;
       }
@@ -570,9 +575,12 @@
 
     conditions(model) {
       const { seeds, epochs, layers } = this.data.measured;
-      const size = model === "LSTM" ? "" : ` of ${layers} + ${layers} layers`;
-      const norm = this.taken === null ? "" : this.kindOfNorm();
-      return `Phoneme error rate on dev, ${model}${size}${norm}, ${epochs} epochs; mean of ${seeds} seeds, each a tick:`;
+      const system = model === "LSTM" ? model : fill(_("small Transformer of {layers} + {layers} layers"), { layers });
+      const norm = this.kindOfNorm();
+      const said = norm
+        ? _("Phoneme error rate on dev, {system}, {norm}, {epochs} epochs; mean of {seeds} seeds, each a tick:")
+        : _("Phoneme error rate on dev, {system}, {epochs} epochs; mean of {seeds} seeds, each a tick:");
+      return fill(said, { system, norm, epochs, seeds });
     }
 
     // ---- what follows from the state ------------------------------------------------------------
@@ -635,20 +643,21 @@
 
     describe(now, count) {
       const isPre = this.norm.value === "pre";
-      const before = "Pre-norm: no norm stands on the residual line, and one more ends each stack.";
-      const after = "Post-norm: a norm follows every sum, so the residual line passes all of them.";
-      const waiting = `${this.word.value} waits before the encoder, the begin token before the decoder. Press Next.`;
-      const word = now ? `Step ${this.step} of ${count}. ${now.says}` : waiting;
-      this.sayStep([word]);
+      const before = _("Pre-norm: no norm stands on the residual line, and one more ends each stack.");
+      const after = _("Post-norm: a norm follows every sum, so the residual line passes all of them.");
+      const word = now
+        ? _("Step {step} of {count}. {says}")
+        : _("{word} waits before the encoder, the begin token before the decoder. Press Next.");
+      this.sayStep([fill(word, { step: this.step, count, says: now?.says, word: this.word.value })]);
       this.say([isPre ? before : after, this.describePart()]);
     }
 
     describePart() {
-      const { name } = this.parts.get(this.part);
-      const from = this.here ? `You come from ${this.data.chapters[this.here].split(":")[0]}: its parts are lit. ` : "";
-      if (this.taken === null) return `${from}Chosen: ${name}.`;
+      const from = this.here && fill(_("You come from {chapter}: its parts are lit."), { chapter: _(this.data.chapters[this.here]) });
+      if (this.taken === null) return sentences(from, fill(_("Chosen: {name}."), { name: _(this.parts.get(this.part).name) }));
       const { with: whole, without } = this.measuredNow();
-      return `${from}Taken away: ${this.taken.what}. Phoneme error rate ${rate(mean(without))}, and ${rate(mean(whole))} with it.`;
+      const said = _("Taken away: {what}. Phoneme error rate {without}, and {whole} with it.");
+      return sentences(from, fill(said, { what: _(this.taken.what), without: rate(mean(without)), whole: rate(mean(whole)) }));
     }
   }
 

@@ -4,16 +4,16 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="positions">.
 
 (() => {
-  const { number, dot, make, draw, makeSlider, makeWords, start } = window.moving;
+  const { number, fill, dot, make, draw, makeSlider, makeWords, start } = window.moving;
   const SIZES = [4, 8, 12, 16, 32, 64, 128];
   const LAST = 130; // the largest position plus the largest offset
 
   // name, what the label says, and the range; `pair` and `size` depend on the state.
   const CONTROLS = [
-    { name: "position", label: "Position pos", max: 100, value: 5 },
-    { name: "offset", label: "Offset k", max: 30, value: 3 },
-    { name: "pair", label: "Pair i, from fast to slow", max: 5, value: 1 },
-    { name: "size", label: "Dimension D", max: SIZES.length - 1, value: 2 },
+    { name: "position", label: _("Position pos"), max: 100, value: 5 },
+    { name: "offset", label: _("Offset k"), max: 30, value: 3 },
+    { name: "pair", label: _("Pair i, from fast to slow"), max: 5, value: 1 },
+    { name: "size", label: _("Dimension D"), max: SIZES.length - 1, value: 2 },
   ];
 
   const frequency = (pair, size) => 10000 ** ((-2 * pair) / size);
@@ -60,11 +60,11 @@
       draw(svg, "line", { x1: x, y1: y, x2, y2, class: `moving-hand moving-${which}` });
       drawMark(svg, which, x2, y2);
     }
-    draw(svg, "text", { x, y: 14, "text-anchor": "middle" }, "cosine 1");
-    draw(svg, "text", { x, y: 198, "text-anchor": "middle" }, `hand of pair ${pair}`);
-    const angles = [first, first + turn].map((angle) => number(degrees(angle) % 360, 0));
-    const label = `Clock: the hand of pair ${pair} at ${angles[0]} and at ${angles[1]} degrees from twelve o'clock.`;
-    svg.setAttribute("aria-label", label);
+    draw(svg, "text", { x, y: 14, "text-anchor": "middle" }, _("cosine 1"));
+    draw(svg, "text", { x, y: 198, "text-anchor": "middle" }, fill(_("hand of pair {pair}"), { pair }));
+    const [now, later] = [first, first + turn].map((angle) => number(degrees(angle) % 360, 0));
+    const label = _("Clock: the hand of pair {pair} at {now} and at {later} degrees from twelve o'clock.");
+    svg.setAttribute("aria-label", fill(label, { pair, now, later }));
   }
 
   // The angle between the hands, as a sector; more than one round fills the circle.
@@ -94,7 +94,7 @@
     for (const place of [0, 50, 100]) {
       draw(svg, "text", { x: toX(place), y: 192, "text-anchor": "middle" }, String(place));
     }
-    draw(svg, "text", { x: 350, y: 192, "text-anchor": "end" }, "position");
+    draw(svg, "text", { x: 350, y: 192, "text-anchor": "end" }, _("position"));
     for (const [name, wave] of [["sine", Math.sin], ["cosine", Math.cos]]) {
       const points = Array.from({ length: 521 }, (_, step) => {
         const place = (step / 520) * LAST;
@@ -107,9 +107,9 @@
       draw(svg, "line", { x1: x, x2: x, y1: toY(1), y2: toY(-1), class: `moving-at moving-${which}` });
       for (const wave of [Math.sin, Math.cos]) drawMark(svg, which, x, toY(wave(place * omega)));
     }
-    draw(svg, "text", { x: 30, y: 14 }, `pair ${pair}: sine (solid), cosine (dotted)`);
-    const label = `Sine and cosine of pair ${pair} over positions 0 to ${LAST}, marked at ${position} and ${position + offset}.`;
-    svg.setAttribute("aria-label", label);
+    draw(svg, "text", { x: 30, y: 14 }, fill(_("pair {pair}: sine (solid), cosine (dotted)"), { pair }));
+    const label = _("Sine and cosine of pair {pair} over positions 0 to {last}, marked at {now} and {later}.");
+    svg.setAttribute("aria-label", fill(label, { pair, last: LAST, now: position, later: position + offset }));
   }
 
   function drawStrips(svg, { position, offset, pair, size }) {
@@ -126,10 +126,10 @@
       const chosen = { x: 1 + 2 * pair * width, y: y - 3, width: 2 * width, height: 20 };
       draw(svg, "rect", { ...chosen, class: "moving-chosen" });
     });
-    draw(svg, "text", { x: 1, y: 72 }, "feature 0");
-    draw(svg, "text", { x: 359, y: 72, "text-anchor": "end" }, `feature ${size - 1}`);
-    const label = `The ${size} features of PE(${position}) and PE(${position + offset}), blue below and red above zero; pair ${pair} is outlined.`;
-    svg.setAttribute("aria-label", label);
+    draw(svg, "text", { x: 1, y: 72 }, fill(_("feature {feature}"), { feature: 0 }));
+    draw(svg, "text", { x: 359, y: 72, "text-anchor": "end" }, fill(_("feature {feature}"), { feature: size - 1 }));
+    const label = _("The {size} features of PE({now}) and PE({later}), blue below and red above zero; pair {pair} is outlined.");
+    svg.setAttribute("aria-label", fill(label, { size, now: position, later: position + offset, pair }));
   }
 
   // ---- what the figure says in words ------------------------------------------------------------
@@ -140,12 +140,17 @@
     const [cosine, sine] = [Math.cos(offset * omega), Math.sin(offset * omega)];
     const block = `${number(cosine, 2)}, ${number(sine, 2)}; ${number(-sine, 2)}, ${number(cosine, 2)}`;
     const product = dot(encoding(position, size), encoding(later, size));
+    const values = {
+      pair, last: size / 2 - 1, round: short((2 * Math.PI) / omega),
+      now: position, later, angle: number(degrees(offset * omega), 1),
+      matrix: `M${subscript(offset)}`, block, product: number(product, 2), most: size / 2,
+    };
     return [
-      `Pair ${pair} of 0 to ${size / 2 - 1}: one round takes ${short((2 * Math.PI) / omega)} positions.`,
-      `From position ${position} to ${later} its hand turns by ${number(degrees(offset * omega), 1)}\u00b0.`,
-      `Its block of M${subscript(offset)} is [${block}].`,
-      `PE(${position}) \u00b7 PE(${later}) = ${number(product, 2)}, of at most ${size / 2}.`,
-    ];
+      _("Pair {pair} of 0 to {last}: one round takes {round} positions."),
+      _("From position {now} to {later} its hand turns by {angle}\u00b0."),
+      _("Its block of {matrix} is [{block}]."),
+      _("PE({now}) \u00b7 PE({later}) = {product}, of at most {most}."),
+    ].map((message) => fill(message, values));
   }
 
   // ---- controls ---------------------------------------------------------------------------------

@@ -4,8 +4,8 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="query">.
 
 (() => {
-  const { number, dot, softmax, make, draw, clear, makeSlider, makeSwitch, makeButtons, makeWords, onNewWidth, dataFor, start } =
-    window.moving;
+  const { number, fill, dot, softmax, make, draw, clear } = window.moving;
+  const { makeSlider, makeSwitch, makeButtons, makeWords, onNewWidth, dataFor, start } = window.moving;
   const ROW = 26; // from one bar to the next
   const LONGEST = 1.75; // the longest query, in lengths of the first one
   const TURN = 5; // degrees of one step
@@ -13,7 +13,7 @@
 
   const mean = (weights, values) => [0, 1].map((feature) => dot(weights, values.map((value) => value[feature])));
   const pair = ([first, second], digits = 2) => `(${number(first, digits)}, ${number(second, digits)})`;
-  const list = (names, values) => names.map((name, index) => `${name} ${number(values[index], 2)}`).join(", ");
+  const list = (names, values) => names.map((name, index) => `${name} ${number(values[index], 2)}`).join(_(", "));
 
   function panel(parent, name) {
     const place = make(parent, "div", { className: `moving-place-${name}` });
@@ -49,7 +49,8 @@
       const beside = { x: width, y: y + 15, "text-anchor": "end", class: "moving-number" };
       draw(svg, "text", beside, number(weights[row], 2));
     });
-    svg.setAttribute("aria-label", `${titles[0]}: ${list(names, values)}. ${titles[1]}: ${list(names, weights)}.`);
+    const told = { values: list(names, values), weights: list(names, weights), first: titles[0], second: titles[1] };
+    svg.setAttribute("aria-label", fill(_("{first}: {values}. {second}: {weights}."), told));
   }
 
   // ---- the plane of queries and keys --------------------------------------------------------------
@@ -84,7 +85,7 @@
     const [x0, y0] = to([0, 0]);
     draw(svg, "line", { x1: 0, x2: width, y1: y0, y2: y0, class: "moving-axis" });
     draw(svg, "line", { x1: x0, x2: x0, y1: 0, y2: height, class: "moving-axis" });
-    draw(svg, "text", { x: 0, y: 13, class: "moving-title" }, "keys and query");
+    draw(svg, "text", { x: 0, y: 13, class: "moving-title" }, _("keys and query"));
     // The more weight, the stronger the arrow of the key.
     keys.forEach((key, index) => {
       const [x, y] = to(key);
@@ -105,9 +106,10 @@
     const beside = y < 36 || (query[1] < 0 && y < height - 36) ? 27 : -15; // within the picture
     const middle = Math.max(48, Math.min(width - 48, x));
     const at = { x: middle, y: y + beside, "text-anchor": "middle", class: "moving-query" };
-    draw(svg, "text", at, `query of \u201c${asks}\u201d`);
-    const arrows = words.map((word, index) => `${word} ${pair(keys[index], 0)}`).join(", ");
-    svg.setAttribute("aria-label", `Arrows in the plane. Query ${pair(query)}; keys ${arrows}.`);
+    draw(svg, "text", at, fill(_("query of \u201c{asks}\u201d"), { asks }));
+    const arrows = words.map((word, index) => `${word} ${pair(keys[index], 0)}`).join(_(", "));
+    const label = _("Arrows in the plane. Query {query}; keys {arrows}.");
+    svg.setAttribute("aria-label", fill(label, { query: pair(query), arrows }));
   }
 
   // ---- the plane of values and output -------------------------------------------------------------
@@ -123,7 +125,7 @@
       height - bottom - ((height - top - bottom) * (y - lowY)) / (highY - lowY),
     ];
     const title = { x: 0, y: 13, class: "moving-title moving-value" };
-    draw(svg, "text", title, `values and output ${pair(output)}`);
+    draw(svg, "text", title, fill(_("values and output {output}"), { output: pair(output) }));
     const corners = values.map((value) => to(value));
     draw(svg, "polygon", { points: corners.map((corner) => corner.join(",")).join(" "), class: "moving-hull" });
     const [x, y] = to(output);
@@ -137,9 +139,9 @@
       draw(svg, "text", { ...beside, class: "moving-value" }, words[index]);
     });
     draw(svg, "circle", { cx: x, cy: y, r: 8, class: "moving-output", "data-output": output.join(" ") });
-    const points = words.map((word, index) => `${word} ${pair(values[index], 0)}`).join(", ");
-    const label = `Values ${points}; between them the output of \u201c${asks}\u201d, ${pair(output)}.`;
-    svg.setAttribute("aria-label", label);
+    const points = words.map((word, index) => `${word} ${pair(values[index], 0)}`).join(_(", "));
+    const label = _("Values {points}; between them the output of \u201c{asks}\u201d, {output}.");
+    svg.setAttribute("aria-label", fill(label, { points, asks, output: pair(output) }));
   }
 
   // ---- the first figure: one query, three words ---------------------------------------------------
@@ -151,15 +153,15 @@
     return [cosine * x - sine * y, sine * x + cosine * y];
   }
 
-  function describePlane({ words, query, products, weights, output, asks }) {
+  function describePlane({ words, query, products, weights, output }) {
     const first = weights.indexOf(Math.max(...weights));
     const even = Math.max(...weights) - Math.min(...weights) < 0.005;
-    const much = weights[first] > 0.5 ? "mostly" : "more than any other";
-    const share = even ? "all three values alike" : `${much} the value of \u201c${words[first]}\u201d`;
+    const much = weights[first] > 0.5 ? _("mostly the value of \u201c{word}\u201d") : _("more than any other the value of \u201c{word}\u201d");
+    const share = even ? _("all three values alike") : fill(much, { word: words[first] });
     return [
-      `Query ${pair(query)}. Products: ${list(words, products)}.`,
-      `After the softmax: ${list(words, weights)}.`,
-      `Output ${pair(output)}: ${share}.`,
+      fill(_("Query {query}. Products: {products}."), { query: pair(query), products: list(words, products) }),
+      fill(_("After the softmax: {weights}."), { weights: list(words, weights) }),
+      fill(_("Output {output}: {share}."), { output: pair(output), share }),
     ];
   }
 
@@ -171,9 +173,9 @@
     const reach = 1.08 * LONGEST * base;
     const most = LONGEST * base * Math.max(...keys.map((key) => Math.hypot(...key))); // the largest product
     const controls = make(box, "div", { className: "moving-controls" });
-    const turn = makeSlider(controls, "query-turn", "Turn the query", { min: -180, max: 180, value: 0 }, update);
+    const turn = makeSlider(controls, "query-turn", _("Turn the query"), { min: -180, max: 180, value: 0 }, update);
     const percents = { max: 100 * LONGEST, value: 100 };
-    const longer = makeSlider(controls, "query-length", "Length of the query", percents, update);
+    const longer = makeSlider(controls, "query-length", _("Length of the query"), percents, update);
     turn.input.step = TURN;
     longer.input.step = STRETCH;
     const pictures = make(box, "div", { className: "moving-pictures" });
@@ -188,7 +190,7 @@
       turn.show(`${number(Number(turn.input.value), 0)}\u00b0`);
       longer.show(number(Math.hypot(...query), 2));
       drawPlane(plane, state);
-      const titles = ["products q \u00b7 k", "weights"];
+      const titles = [_("products q \u00b7 k"), _("weights")];
       drawBars(bars, { names: words, values: products, weights, most, titles });
       drawValues(target, state);
       say(describePlane(state));
@@ -221,7 +223,7 @@
     const width = clear(svg, height);
     const toX = (index) => left + ((width - left - right) * index) / (sizes.length - 1);
     const toY = (share) => height - bottom - (height - top - bottom) * share;
-    draw(svg, "text", { x: 0, y: 13, class: "moving-title" }, "largest weight, on average");
+    draw(svg, "text", { x: 0, y: 13, class: "moving-title" }, _("largest weight, on average"));
     [0, 0.5, 1].forEach((share) => {
       draw(svg, "line", { x1: left, x2: width - right, y1: toY(share), y2: toY(share), class: "moving-axis" });
       draw(svg, "text", { x: left - 6, y: toY(share) + 4, "text-anchor": "end" }, String(share));
@@ -229,8 +231,8 @@
     sizes.forEach((size, index) => {
       if (index % 2 === 0) draw(svg, "text", { x: toX(index), y: height - 22, "text-anchor": "middle" }, String(size));
     });
-    draw(svg, "text", { x: width - right, y: height - 5, "text-anchor": "end" }, "features");
-    for (const [name, label] of [["without", "not divided"], ["scaled", "divided"]]) {
+    draw(svg, "text", { x: width - right, y: height - 5, "text-anchor": "end" }, _("features"));
+    for (const [name, label] of [["without", _("not divided")], ["scaled", _("divided")]]) {
       const last = passed[name];
       if (last < 0) continue;
       const points = means[name].slice(0, last + 1).map((share, index) => `${toX(index)},${toY(share)}`).join(" ");
@@ -242,19 +244,23 @@
     }
     const now = means[divided ? "scaled" : "without"][place];
     draw(svg, "circle", { cx: toX(place), cy: toY(now), r: 6, class: "moving-output" });
-    const label = `Largest weight, on average: at ${sizes[place]} features ${number(now, 2)}.`;
-    svg.setAttribute("aria-label", label);
+    const label = _("Largest weight, on average: at {size} features {weight}.");
+    svg.setAttribute("aria-label", fill(label, { size: sizes[place], weight: number(now, 2) }));
   }
 
   function describeRoot({ size, divided, scores, weights, means, place, which, count }) {
     const best = weights.indexOf(Math.max(...weights));
     const spread = Math.sqrt(dot(scores, scores) / scores.length);
-    const done = divided ? `divided by \u221a${size} = ${number(Math.sqrt(size), 2)}` : "not divided";
+    const root = { size, root: number(Math.sqrt(size), 2) };
+    const done = divided ? fill(_("divided by \u221a{size} = {root}"), root) : _("not divided");
     const kind = divided ? "scaled" : "without";
+    const asked = size === 1
+      ? _("Query {which} of {count}, {size} feature, {done}: a typical score is {spread}.")
+      : _("Query {which} of {count}, {size} features, {done}: a typical score is {spread}.");
     return [
-      `Query ${which + 1} of ${count}, ${size} ${size === 1 ? "feature" : "features"}, ${done}: a typical score is ${number(spread, 1)}.`,
-      `Key ${best + 1} gets ${number(weights[best], 2)} of the weight; an equal share is 0.10.`,
-      `Over 1,000 queries the largest weight is ${number(means[kind][place], 2)} on average.`,
+      fill(asked, { which: which + 1, count, size, done, spread: number(spread, 1) }),
+      fill(_("Key {key} gets {weight} of the weight; an equal share is 0.10."), { key: best + 1, weight: number(weights[best], 2) }),
+      fill(_("Over 1,000 queries the largest weight is {mean} on average."), { mean: number(means[kind][place], 2) }),
     ];
   }
 
@@ -264,9 +270,9 @@
     const most = Math.max(...products.flat(2).map(Math.abs));
     const controls = make(box, "div", { className: "moving-controls" });
     const places = { max: sizes.length - 1, value: 0 };
-    const features = makeSlider(controls, "query-size", "Features of a query", places, update);
-    const root = makeSwitch(controls, "Divide by the root of the features", update);
-    const [another] = makeButtons(box, ["Another query"]);
+    const features = makeSlider(controls, "query-size", _("Features of a query"), places, update);
+    const root = makeSwitch(controls, _("Divide by the root of the features"), update);
+    const [another] = makeButtons(box, [_("Another query")]);
     const pictures = make(box, "div", { className: "moving-pictures" });
     const [bars, curve] = ["bars", "means"].map((name) => panel(pictures, name));
     const say = makeWords(box, 3);
@@ -284,9 +290,9 @@
       passed[kind] = Math.max(passed[kind], place);
       const scores = products[place][which].map((product) => (divided ? product / Math.sqrt(size) : product));
       const weights = softmax(scores);
-      const names = scores.map((_, index) => `key ${index + 1}`);
+      const names = scores.map((__, index) => fill(_("key {key}"), { key: index + 1 }));
       features.show(String(size));
-      const titles = [divided ? `q \u00b7 k / \u221a${size}` : "products q \u00b7 k", "weights"];
+      const titles = [divided ? `q \u00b7 k / \u221a${size}` : _("products q \u00b7 k"), _("weights")];
       drawBars(bars, { names, values: scores, weights, most, titles });
       drawMeans(curve, { sizes, means, place, divided, passed });
       say(describeRoot({ size, divided, scores, weights, means, place, which, count }));

@@ -3,7 +3,7 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="rotary">.
 
 (() => {
-  const { number, dot, make, draw, clear } = window.moving;
+  const { number, fill, dot, make, draw, clear } = window.moving;
   const { makeSlider, makeButtons, makeWords, onNewWidth, dataFor, start } = window.moving;
   const HEIGHT = 280;
   const LAST = 60; // the last place: nearly one round
@@ -60,8 +60,8 @@
       const [x, y] = to(point);
       draw(svg, "text", { x, y: y + 5, "text-anchor": "middle", class: `rotary-name rotary-${NAMES[index]}` }, NAMES[index][0]);
     });
-    const told = NAMES.map((name, index) => `the ${name} at place ${places[index]} points to ${pair(vectors[index])}`);
-    svg.setAttribute("aria-label", `Two vectors on a dial: ${told.join(", ")}.`);
+    const label = _("Two vectors on a dial: the query at place {asks} points to {query}, the key at place {seen} points to {key}.");
+    svg.setAttribute("aria-label", fill(label, { asks: places[0], query: pair(query), seen: places[1], key: pair(key) }));
   }
 
   // ---- the product, for each distance that the reader has tried -----------------------------------
@@ -72,7 +72,7 @@
     const [left, right, top, bottom] = [30, width - 14, 90, HEIGHT - 44];
     const x = (at) => left + ((right - left) * (at + LAST)) / (2 * LAST);
     const y = (value) => (top + bottom) / 2 - ((bottom - top) / 2) * (value / most);
-    draw(svg, "text", { x: 0, y: 16 }, "Dot product q \u00b7 k");
+    draw(svg, "text", { x: 0, y: 16 }, _("Dot product q \u00b7 k"));
     draw(svg, "text", { x: 0, y: 58, class: "rotary-number" }, number(product, 2));
     for (const value of [-4, 0, 4]) {
       draw(svg, "line", { x1: left, x2: right, y1: y(value), y2: y(value), class: "moving-line rotary-grid" });
@@ -81,34 +81,43 @@
     for (const at of [-LAST, -LAST / 2, 0, LAST / 2, LAST]) {
       draw(svg, "text", { x: x(at), y: bottom + 20, "text-anchor": "middle", class: "moving-faint" }, number(at, 0));
     }
-    draw(svg, "text", { x: right, y: HEIGHT - 6, "text-anchor": "end", class: "moving-faint" }, "distance: query\u2019s place minus key\u2019s");
+    draw(svg, "text", { x: right, y: HEIGHT - 6, "text-anchor": "end", class: "moving-faint" }, _("distance: query\u2019s place minus key\u2019s"));
     seen.forEach(({ product: value }, at) => draw(svg, "circle", { cx: x(at), cy: y(value), r: 4, class: "rotary-seen" }));
     draw(svg, "circle", { cx: x(distance), cy: y(product), r: 7, class: "rotary-here" });
-    const told = [...seen].map(([at, one]) => `${number(one.product, 2)} at ${number(at, 0)}`);
-    svg.setAttribute("aria-label", `Products by distance, as far as you have tried: ${told.join(", ")}.`);
+    const told = [...seen].map(([at, one]) => (
+      fill(_("{product} at {distance}"), { product: number(one.product, 2), distance: number(at, 0) })));
+    svg.setAttribute("aria-label", fill(_("Products by distance, as far as you have tried: {told}."), { told: told.join(_(", ")) }));
   }
 
   // ---- what the figure says in words --------------------------------------------------------------
 
-  const placed = (count) => `${count} place${count === 1 ? "" : "s"}`;
+  const placed = (count) => fill(count === 1 ? _("{count} place") : _("{count} places"), { count });
   const where = (distance) => {
-    if (distance === 0) return "Both are at the same place";
-    return `The query is ${placed(Math.abs(distance))} ${distance > 0 ? "after" : "before"} the key`;
+    if (distance === 0) return _("Both are at the same place, and q \u00b7 k = {product}.");
+    return distance > 0
+      ? _("The query is {places} after the key, and q \u00b7 k = {product}.")
+      : _("The query is {places} before the key, and q \u00b7 k = {product}.");
   };
 
   function compare({ places, distance, seen, isNew }) {
     const first = seen.get(distance).places;
     if (first.join() !== places.join()) {
-      return `Same distance and same product as with the query at ${first[0]} and the key at ${first[1]}.`;
+      return fill(_("Same distance and same product as with the query at {query} and the key at {key}."), { query: first[0], key: first[1] });
     }
-    if (seen.size === 1) return `What happens to the product if both move by ${placed(SHIFT)}? Say it first, then shift both.`;
-    return isNew ? "You have not tried this distance before: a new dot." : "You have already tried these two places.";
+    if (seen.size === 1) {
+      return fill(_("What happens to the product if both move by {places}? Say it first, then shift both."), { places: placed(SHIFT) });
+    }
+    return isNew ? _("You have not tried this distance before: a new dot.") : _("You have already tried these two places.");
   }
 
   function describe(state) {
     const { places, vectors, product, distance } = state;
-    const [query, key] = vectors.map((vector, index) => `${NAMES[index][0]} = ${pair(vector)} at place ${places[index]}`);
-    return [`${query}, ${key}.`, `${where(distance)}, and q \u00b7 k = ${number(product, 2)}.`, compare(state)];
+    const [query, key] = vectors.map(pair);
+    return [
+      fill(_("q = {query} at place {asks}, k = {key} at place {seen}."), { query, asks: places[0], key, seen: places[1] }),
+      fill(where(distance), { places: placed(Math.abs(distance)), product: number(product, 2) }),
+      compare(state),
+    ];
   }
 
   // ---- controls -----------------------------------------------------------------------------------
@@ -122,9 +131,9 @@
     const box = document.createElement("div");
     const controls = make(box, "div", { className: "moving-controls" });
     const sliders = NAMES.map((name, index) => (
-      makeSlider(controls, `rotary-${name}`, `Place of the ${name}`, { max: LAST, value: data.places[index] }, update)
+      makeSlider(controls, `rotary-${name}`, [_("Place of the query"), _("Place of the key")][index], { max: LAST, value: data.places[index] }, update)
     ));
-    const buttons = makeButtons(box, [`Shift both by ${SHIFT}`, `Shift both back by ${SHIFT}`]);
+    const buttons = makeButtons(box, [_("Shift both by {shift}"), _("Shift both back by {shift}")].map((name) => fill(name, { shift: SHIFT })));
     const pictures = make(box, "div", { className: "moving-pictures" });
     const [dial, chart] = ["dial", "chart"].map((name) => (
       draw(make(pictures, "div"), "svg", { class: `rotary-${name}`, role: "img" })

@@ -4,7 +4,7 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="sampling">.
 
 (() => {
-  const { number, percent, softmax, make, draw, clear } = window.moving;
+  const { number, percent, fill, sentences, softmax, make, draw, clear } = window.moving;
   const { makeSlider, makeSelect, makeButtons, makeWords, onNewWidth, dataFor, start } = window.moving;
   const SHOWN = 10; // so many tokens have a row, and one row is for all others
   const ROW = 26;
@@ -86,7 +86,7 @@
     if (names.length <= SHOWN) return withRanges(rows, drawn);
     const rest = (values) => sum(values.slice(SHOWN));
     const cut = after[SHOWN] > 0 ? "" : why[SHOWN];
-    const others = { name: "others", before: rest(before), after: rest(after), why: cut, isRest: true };
+    const others = { name: _("others"), before: rest(before), after: rest(after), why: cut, isRest: true };
     rows.push({ ...others, count: drawn && rest(drawn.counts) });
     return withRanges(rows, drawn);
   }
@@ -108,9 +108,9 @@
   }
 
   function drawHead(svg, at, scale, count) {
-    const names = { after: "after", drawn: "drawn", range: at.isNarrow ? "fair" : "fair range" };
-    if (at.before) names.before = "before";
-    draw(svg, "text", { x: at.bar - 8, y: 14, "text-anchor": "end", class: "moving-faint" }, "token");
+    const names = { after: _("after"), drawn: _("drawn"), range: at.isNarrow ? _("fair") : _("fair range") };
+    if (at.before) names.before = _("before");
+    draw(svg, "text", { x: at.bar - 8, y: 14, "text-anchor": "end", class: "moving-faint" }, _("token"));
     for (const [column, name] of Object.entries(names)) {
       draw(svg, "text", { x: at[column], y: 14, "text-anchor": "end", class: "moving-faint" }, name);
     }
@@ -128,13 +128,13 @@
     const group = draw(svg, "g", { class: `sampling-row${row.why ? " sampling-cut" : ""}` });
     draw(group, "text", { x: at.bar - 8, y: y + 16, "text-anchor": "end", class: "sampling-name" }, row.name);
     if (row.isRest) {
-      const what = row.why ? "all are cut" : at.isNarrow ? "each is small" : "each of them is small";
+      const what = row.why ? _("all are cut") : at.isNarrow ? _("each is small") : _("each of them is small");
       draw(group, "text", { x: at.bar + 4, y: y + 16, class: "moving-faint" }, what);
     } else {
       draw(group, "rect", { x: at.bar, y: y + 3, width: length(row.after), height: 18, class: "sampling-after" });
       draw(group, "rect", { x: at.bar, y: y + 3, width: length(row.before), height: 18, class: "sampling-before" });
       const why = { x: at.bar + length(row.before) + 6, y: y + 16, class: "moving-faint" };
-      if (row.why) draw(group, "text", why, `cut by ${row.why}`);
+      if (row.why) draw(group, "text", why, fill(_("cut by {rule}"), { rule: row.why }));
     }
     const numbers = { before: share(row.before), after: share(row.after) };
     if (row.range && row.after > 0) Object.assign(numbers, { drawn: row.count, range: row.range.join("\u2013") });
@@ -175,18 +175,18 @@
     const [first, second] = [top + 20, top + 78];
     const isAll = why.every((rule) => rule === "");
     const temperature = number(state.temperature, 1);
-    draw(svg, "text", { x: 0, y: top + 12 }, `All ${whole(after.length)} tokens at temperature ${temperature}, side by side`);
+    draw(svg, "text", { x: 0, y: top + 12 }, fill(_("All {count} tokens at temperature {temperature}, side by side"), { count: whole(after.length), temperature }));
     drawLine(svg, tempered, first, width, why);
     const d = `M0 ${first + 18} L${kept * width} ${first + 18} L${width} ${second - 2} L0 ${second - 2} Z`;
     draw(svg, "path", { d, class: "sampling-stretch" });
-    const told = isAll ? "nothing is cut" : `the ${share(kept)} that are kept become 100%`;
+    const told = isAll ? _("nothing is cut") : fill(_("the {share} that are kept become 100%"), { share: share(kept) });
     draw(svg, "text", { x: 6, y: first + 42, class: "sampling-told" }, told);
     drawLine(svg, after, second, width, why);
     draw(svg, "rect", { x: 0, y: second, width, height: 16, class: "moving-line" });
     const strength = drawn?.total > 100 ? 0.25 : 0.8;
     const ticks = (drawn?.points ?? []).map((point) => `M${(point * width).toFixed(1)} ${second + 19} v12`);
     draw(svg, "path", { d: ticks.join(" "), class: "sampling-ticks", "stroke-opacity": strength });
-    const below = drawn ? "Each draw is a random point on the lower line." : "A draw is a random point on the lower line.";
+    const below = drawn ? _("Each draw is a random point on the lower line.") : _("A draw is a random point on the lower line.");
     draw(svg, "text", { x: 0, y: second + 48, class: "moving-faint" }, below);
   }
 
@@ -203,8 +203,10 @@
       if (state.drawn && row.after > 0 && !row.isRest) drawCount(svg, row, state.drawn.total, HEAD + ROW * index, at, scale);
     });
     drawLines(svg, state, top, width);
-    const spoken = rows.map((row) => `${row.name} ${share(row.before)}, then ${row.why ? "cut" : share(row.after)}`);
-    svg.setAttribute("aria-label", `Next token after ${state.prompt}, before and after: ${spoken.join("; ")}.`);
+    const spoken = rows.map(({ name, before, after, why }) => (
+      fill(_("{name} {before}, then {after}"), { name, before: share(before), after: why ? _("cut") : share(after) })));
+    const label = _("Next token after {prompt}, before and after: {spoken}.");
+    svg.setAttribute("aria-label", fill(label, { prompt: state.prompt, spoken: spoken.join(_("; ")) }));
   }
 
   // ---- what the figure says in words ------------------------------------------------------------
@@ -213,8 +215,9 @@
     const [before, after] = [bits(state.before), bits(state.after)];
     const like = (entropy) => number(2 ** entropy, entropy < 4 ? 1 : 0);
     return [
-      `Entropy, the mean cost of a drawn token: ${number(before, 1)} bits before, ${number(after, 1)} bits after. `
-        + `So it is as open as a draw among ${like(after)} equally likely tokens (before: ${like(before)}).`,
+      fill(_("Entropy, the mean cost of a drawn token: {before} bits before, {after} bits after. So it is as open as a draw among {now} equally likely tokens (before: {then})."), {
+        before: number(before, 1), after: number(after, 1), now: like(after), then: like(before),
+      }),
       tellCuts(state),
       tellDraws(state),
     ];
@@ -222,33 +225,38 @@
 
   function tellCuts({ names, why, kept, topK, topP }) {
     const count = why.filter((rule) => rule === "").length;
-    if (count === names.length) return `Nothing is cut: all ${whole(count)} tokens can come.`;
+    if (count === names.length) return fill(_("Nothing is cut: all {count} tokens can come."), { count: whole(count) });
     const rules = [];
-    if (topK !== ALL) rules.push(`Top-k keeps the ${topK === 1 ? "likeliest token" : `${topK} likeliest tokens`}.`);
-    if (topP < 1) rules.push(`Top-p keeps the likeliest until they have ${percent(topP)}${topK === ALL ? "" : " of what is left"}.`);
-    const left = `${count} of ${whole(names.length)} tokens ${count === 1 ? "is" : "are"} left; `
-      + `together they had ${share(kept)} at this temperature.`;
-    return [...rules, left].join(" ");
+    if (topK !== ALL) rules.push(topK === 1 ? _("Top-k keeps the likeliest token.") : _("Top-k keeps the {topK} likeliest tokens."));
+    if (topP < 1) {
+      rules.push(topK === ALL ? _("Top-p keeps the likeliest until they have {topP}.") : _("Top-p keeps the likeliest until they have {topP} of what is left."));
+    }
+    rules.push(count === 1
+      ? _("{count} of {all} tokens is left; together they had {share} at this temperature.")
+      : _("{count} of {all} tokens are left; together they had {share} at this temperature."));
+    const values = { topK, topP: percent(topP), count, all: whole(names.length), share: share(kept) };
+    return sentences(...rules.map((rule) => fill(rule, values)));
   }
 
   function tellDraws(state) {
     const { names, drawn } = state;
-    if (!drawn) return "Drawn: nothing yet. Guess first how often the first token will come.";
+    if (!drawn) return _("Drawn: nothing yet. Guess first how often the first token will come.");
     const rows = rowsOf(state).filter((row) => row.after > 0);
     const fair = rows.filter(({ count, range }) => count >= range[0] && count <= range[1]);
     const first = drawn.indices.slice(0, 6).map((index) => said(names[index])).join(" ");
-    return `Drawn: ${whole(drawn.total)} tokens, beginning with ${first}. `
-      + `${fair.length} of ${rows.length} counts lie in the range that holds 99 of 100 fair draws.`;
+    return fill(_("Drawn: {total} tokens, beginning with {first}. {fair} of {rows} counts lie in the range that holds 99 of 100 fair draws."), {
+      total: whole(drawn.total), first, fair: fair.length, rows: rows.length,
+    });
   }
 
   // ---- controls ---------------------------------------------------------------------------------
 
   function makeControls(parent, data, change) {
     const box = make(parent, "div", { className: "moving-controls" });
-    const prompt = makeSelect(box, "moving-prompt", "Text so far", data.prompts.map(({ text }, index) => [index, text]), change);
-    const temperature = makeSlider(box, "temperature", "Temperature", { min: 1, max: 20, value: 10 }, change);
-    const topK = makeSlider(box, "topk", "Top-k", { max: TOP_KS.length - 1, value: TOP_KS.length - 1 }, change);
-    const topP = makeSlider(box, "topp", "Top-p", { min: 1, max: 20, value: 20 }, change);
+    const prompt = makeSelect(box, "moving-prompt", _("Text so far"), data.prompts.map(({ text }, index) => [index, text]), change);
+    const temperature = makeSlider(box, "temperature", _("Temperature"), { min: 1, max: 20, value: 10 }, change);
+    const topK = makeSlider(box, "topk", _("Top-k"), { max: TOP_KS.length - 1, value: TOP_KS.length - 1 }, change);
+    const topP = makeSlider(box, "topp", _("Top-p"), { min: 1, max: 20, value: 20 }, change);
     return { prompt, temperature, topK, topP };
   }
 
@@ -259,8 +267,8 @@
       topP: Number(topP.input.value) / 20,
     };
     temperature.show(number(rules.temperature, 1));
-    topK.show(rules.topK === ALL ? "all" : String(rules.topK));
-    topP.show(rules.topP === 1 ? "all" : number(rules.topP, 2));
+    topK.show(rules.topK === ALL ? _("all") : String(rules.topK));
+    topP.show(rules.topP === 1 ? _("all") : number(rules.topP, 2));
     const chosen = sorted[Number(prompt.value)];
     return { ...chosen, ...rules, ...apply(chosen.logits, rules) };
   }
@@ -279,7 +287,7 @@
     const random = makeRandom(1);
     const box = document.createElement("div");
     const controls = makeControls(box, data, forget);
-    const buttons = makeButtons(box, ["Draw 100", "Draw 1,000"]);
+    const buttons = makeButtons(box, [_("Draw 100"), _("Draw 1,000")]);
     const pictures = make(box, "div", { className: "moving-pictures" });
     const svg = draw(make(pictures, "div"), "svg", { class: "sampling-picture", role: "img" });
     const say = makeWords(box, 3);

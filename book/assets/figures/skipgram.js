@@ -4,12 +4,13 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="skipgram">.
 
 (() => {
-  const { number, dot, make, draw, clear, makeSlider, makeSwitch, makeSteps, makeWords, onNewWidth, dataFor, start } = window.moving;
+  const { number, fill, dot, make, draw, clear } = window.moving;
+  const { makeSlider, makeSwitch, makeSteps, makeWords, onNewWidth, dataFor, start } = window.moving;
   const PAUSE = 1000; // milliseconds of an update while it plays
   const HEIGHT = 350;
   const ROOM = 26; // for the legend above the plane
   const LETTER = 9.2; // the width of a letter in a label, at most on average
-  const COMPANY = [["same", "same company"], ["other", "other company"]];
+  const COMPANY = [["same", _("same company")], ["other", _("other company")]];
 
   const sigmoid = (score) => 1 / (1 + Math.exp(-score));
   const pair = ([x, y]) => `(${number(x, 2)}, ${number(y, 2)})`;
@@ -73,13 +74,13 @@
   }
 
   function drawLegend(svg) {
-    ["center", "context"].forEach((role, place) => {
+    [["center", _("center")], ["context", _("context")]].forEach(([role, name], place) => {
       drawTip(svg, role, [6 + 62 * place, 12]);
-      draw(svg, "text", { x: 15 + 62 * place, y: 16 }, role);
+      draw(svg, "text", { x: 15 + 62 * place, y: 16 }, name);
     });
-    ["pull", "push"].forEach((kind, place) => {
+    [["pull", _("pull")], ["push", _("push")]].forEach(([kind, name], place) => {
       drawArrow(svg, [136 + 58 * place, 12], [158 + 58 * place, 12], kind);
-      draw(svg, "text", { x: 162 + 58 * place, y: 16 }, kind);
+      draw(svg, "text", { x: 162 + 58 * place, y: 16 }, name);
     });
   }
 
@@ -130,9 +131,9 @@
     });
     if (state.parts) drawMoves(svg, to, state);
     drawLabels(svg, tips, width);
-    const list = (words) => Object.entries(words).map(([word, place]) => `${word} ${pair(place)}`).join(", ");
-    const label = `The plane after ${step} updates. Centers: ${list(state.centers)}. Contexts: ${list(state.contexts)}.`;
-    svg.setAttribute("aria-label", label);
+    const list = (words) => Object.entries(words).map(([word, place]) => `${word} ${pair(place)}`).join(_(", "));
+    const label = _("The plane after {step} updates. Centers: {centers}. Contexts: {contexts}.");
+    svg.setAttribute("aria-label", fill(label, { step, centers: list(state.centers), contexts: list(state.contexts) }));
   }
 
   // ---- how alike the centers are ------------------------------------------------------------------
@@ -143,7 +144,7 @@
     const [left, right, top, bottom] = [34, width - 14, 66, HEIGHT - 40];
     const toX = (at) => left + ((right - left) * at) / steps;
     const toY = (value) => (top + bottom) / 2 - ((bottom - top) / 2) * value;
-    draw(svg, "text", { x: 0, y: 16 }, "Mean cosine of two centers");
+    draw(svg, "text", { x: 0, y: 16 }, _("Mean cosine of two centers"));
     COMPANY.forEach(([kind, name], place) => {
       const x = 142 * place;
       draw(svg, "line", { x1: x, x2: x + 24, y1: 38, y2: 38, class: `skipgram-curve skipgram-${kind}` });
@@ -156,33 +157,42 @@
     for (let at = 0; at <= steps; at += 6) {
       draw(svg, "text", { x: toX(at), y: bottom + 20, "text-anchor": "middle", class: "moving-faint" }, String(at));
     }
-    draw(svg, "text", { x: right, y: HEIGHT - 4, "text-anchor": "end", class: "moving-faint" }, "updates");
+    draw(svg, "text", { x: right, y: HEIGHT - 4, "text-anchor": "end", class: "moving-faint" }, _("updates"));
     for (const [kind] of COMPANY) {
       const points = curve.slice(0, step + 1).map((cosine, at) => `${toX(at)},${toY(cosine[kind])}`).join(" ");
       draw(svg, "polyline", { points, class: `skipgram-curve skipgram-${kind}` });
       draw(svg, "circle", { cx: toX(step), cy: toY(curve[step][kind]), r: 4.5, class: `skipgram-here skipgram-${kind}` });
     }
-    const told = COMPANY.map(([kind, name]) => `${name} ${number(curve[step][kind], 2)}`).join(", ");
-    svg.setAttribute("aria-label", `Mean cosine of two centers after ${step} updates: ${told}.`);
+    const told = COMPANY.map(([kind, name]) => `${name} ${number(curve[step][kind], 2)}`).join(_(", "));
+    svg.setAttribute("aria-label", fill(_("Mean cosine of two centers after {step} updates: {told}."), { step, told }));
   }
 
   // ---- what the figure says in words --------------------------------------------------------------
 
   function describeUpdate({ before, centers, center, real, parts }, step) {
-    const told = parts.map(({ word, share, error }) => (
-      `${word} is ${word === real ? "real" : "drawn"}: ${number(share, 2)} \u2212 ${word === real ? 1 : 0} = ${number(error, 2)}`));
-    return `Update ${step}, ${center}: from ${pair(before.centers[center])} to ${pair(centers[center])}. Errors: ${told.join("; ")}.`;
+    const told = parts.map(({ word, share, error }) => {
+      const said = word === real ? _("{word} is real: {share} \u2212 1 = {error}") : _("{word} is drawn: {share} \u2212 0 = {error}");
+      return fill(said, { word, share: number(share, 2), error: number(error, 2) });
+    });
+    return fill(_("Update {step}, {center}: from {before} to {after}. Errors: {told}."), {
+      step, center, before: pair(before.centers[center]), after: pair(centers[center]), told: told.join(_("; ")),
+    });
   }
 
   function describe({ state, step, curve, groups, asked, end }) {
     const { center, real, drawn } = asked;
-    const others = drawn.length ? `Drawn: ${drawn.join(" and ")}.` : "No drawn words.";
+    const next = drawn.length
+      ? _("Next is {center} with its real neighbor {real}. Drawn: {drawn}. Where will {center} move?")
+      : _("Next is {center} with its real neighbor {real}. No drawn words. Where will {center} move?");
+    const alike = end // the groups are named when they can no longer give it away
+      ? _("Same company ({pairs}): cosine {same}. Other company: {other}.")
+      : _("Same company: cosine {same}. Other company: {other}.");
     const { same, other } = curve[step];
-    const pairs = groups.map((group) => group.join(" and ")).join(", "); // named when they can no longer give it away
+    const pairs = groups.map((group) => group.join(_(" and "))).join(_(", "));
     return [
-      state.parts ? describeUpdate(state, step) : "No update yet.",
-      end ? "This was the last update." : `Next is ${center} with its real neighbor ${real}. ${others} Where will ${center} move?`,
-      `Same company${end ? ` (${pairs})` : ""}: cosine ${number(same, 2)}. Other company: ${number(other, 2)}.`,
+      state.parts ? describeUpdate(state, step) : _("No update yet."),
+      end ? _("This was the last update.") : fill(next, { center, real, drawn: drawn.join(_(" and ")) }),
+      fill(alike, { pairs, same: number(same, 2), other: number(other, 2) }),
     ];
   }
 
@@ -203,8 +213,8 @@
     const reach = reachOf(Object.values(runs));
     const box = document.createElement("div");
     const controls = make(box, "div", { className: "moving-controls" });
-    const slider = makeSlider(controls, "skipgram-step", "Updates", { max: steps }, () => show(Number(slider.input.value)));
-    const off = makeSwitch(controls, "Negatives off (starts again)", () => show(0));
+    const slider = makeSlider(controls, "skipgram-step", _("Updates"), { max: steps }, () => show(Number(slider.input.value)));
+    const off = makeSwitch(controls, _("Negatives off (starts again)"), () => show(0));
     const player = makeSteps(box, slider.input, PAUSE, show);
     const pictures = make(box, "div", { className: "moving-pictures" });
     const [plane, chart] = ["plane", "chart"].map((name) => (
@@ -218,7 +228,7 @@
       const next = updates[step % updates.length];
       const asked = off.checked ? { ...next, drawn: [] } : next;
       const state = { state: runs[way][step], curve: curves[way], step, steps, groups, reach, asked, end: step === steps };
-      slider.show(`${step} of ${steps}`);
+      slider.show(fill(_("{step} of {steps}"), { step, steps }));
       player.showEnds();
       drawPlane(plane, state);
       drawCurves(chart, state);

@@ -6,7 +6,7 @@
 
 (() => {
   const { pictures } = window.speller;
-  const { make, draw, makeSelect, makeButtons, makeWords, onNewWidth, start } = window.moving;
+  const { fill, make, draw, makeSelect, makeButtons, makeWords, onNewWidth, start } = window.moving;
   const FOLDER = new URL("../speller/", document.currentScript.src);
   const [MOST_LETTERS, MOST_TOKENS] = [28, 32];
   const PAUSE = 900; // milliseconds of a step while it plays
@@ -19,7 +19,7 @@
     return new Promise((resolve, reject) => {
       const script = make(document.head, "script", { src: new URL(name, FOLDER).href });
       script.addEventListener("load", resolve);
-      script.addEventListener("error", () => reject(new Error(`${name} could not be loaded`)));
+      script.addEventListener("error", () => reject(new Error(fill(_("{name} could not be loaded"), { name }))));
     });
   }
 
@@ -37,11 +37,13 @@
   // Returns [word, what is wrong with it]; one of the two is empty.
   function readWord(typed) {
     const word = typed.trim().toLowerCase().replaceAll("\u2019", "'");
-    if (word === "") return ["", "Type a word first."];
-    if (/\s/.test(word)) return ["", "One word at a time, please: the model has never seen a space."];
+    if (word === "") return ["", _("Type a word first.")];
+    if (/\s/.test(word)) return ["", _("One word at a time, please: the model has never seen a space.")];
     const unknown = [...word].find((letter) => !/[a-z']/.test(letter));
-    if (unknown) return ["", `The model knows the letters a to z and the apostrophe. It has no token for \u201c${unknown}\u201d.`];
-    if (word.length > MOST_LETTERS) return ["", `At most ${MOST_LETTERS} letters; this word has ${word.length}.`];
+    const strange = _("The model knows the letters a to z and the apostrophe. It has no token for \u201c{unknown}\u201d.");
+    if (unknown) return ["", fill(strange, { unknown })];
+    const long = _("At most {most} letters; this word has {count}.");
+    if (word.length > MOST_LETTERS) return ["", fill(long, { most: MOST_LETTERS, count: word.length })];
     return [word, ""];
   }
 
@@ -58,11 +60,11 @@
 
   function makeForm(parent) {
     const form = make(part(parent, "word"), "form", { className: "speak-form", noValidate: true });
-    make(form, "label", { htmlFor: "speak-input", textContent: "Your word" });
+    make(form, "label", { htmlFor: "speak-input", textContent: _("Your word") });
     const input = make(form, "input", { id: "speak-input", type: "text", autocomplete: "off", spellcheck: false });
     input.setAttribute("autocapitalize", "none");
     input.setAttribute("aria-describedby", "speak-message");
-    make(form, "button", { type: "submit", textContent: "Speak" });
+    make(form, "button", { type: "submit", textContent: _("Speak") });
     const message = make(form, "p", { id: "speak-message", className: "speak-message" });
     message.setAttribute("role", "status");
     return { form, input, message };
@@ -70,15 +72,15 @@
 
   function makePlayer(parent) {
     const box = part(parent, "player");
-    return makeButtons(box, ["Back", "Next", "Play", "Reset"]);
+    return makeButtons(box, [_("Back"), _("Next"), _("Play"), _("Reset")]);
   }
 
   function makeLook(parent, { layers, heads }) {
-    const box = part(parent, "look", "Where it looks: tap a letter to hide it from the decoder");
+    const box = part(parent, "look", _("Where it looks: tap a letter to hide it from the decoder"));
     const controls = make(box, "div", { className: "moving-controls" });
-    const numbered = (count) => [["mean", "mean of all"], ...Array.from({ length: count }, (_, i) => [i + 1, i + 1])];
-    const layer = makeSelect(controls, "speak-layer", "Decoder layer", numbered(layers));
-    const head = makeSelect(controls, "speak-head", "Head", numbered(heads));
+    const numbered = (count) => [["mean", _("mean of all")], ...Array.from({ length: count }, (__, i) => [i + 1, i + 1])];
+    const layer = makeSelect(controls, "speak-layer", _("Decoder layer"), numbered(layers));
+    const head = makeSelect(controls, "speak-head", _("Head"), numbered(heads));
     const frame = make(box, "div", { className: "speak-scroll" }); // a long word is wider than a phone
     const wide = make(frame, "div", { className: "speak-ribbons" });
     const svg = draw(wide, "svg", { role: "img" });
@@ -88,13 +90,13 @@
 
   // Buttons "1.1" to "3.4", pressed while the head is on.
   function makeHeads(parent, { layers, heads }, onPress) {
-    const box = part(parent, "heads", "Cross-attention heads, layer and head: press one to switch it off");
+    const box = part(parent, "heads", _("Cross-attention heads, layer and head: press one to switch it off"));
     const grid = make(box, "div", { className: "speak-heads" });
     grid.style.setProperty("--heads", heads);
-    return Array.from({ length: layers * heads }, (_, i) => {
+    return Array.from({ length: layers * heads }, (__, i) => {
       const key = `${Math.floor(i / heads) + 1}.${(i % heads) + 1}`;
       const button = make(grid, "button", { type: "button", textContent: key });
-      button.setAttribute("aria-label", `Head ${key}`);
+      button.setAttribute("aria-label", fill(_("Head {key}"), { key }));
       button.addEventListener("click", () => onPress(key));
       return button;
     });
@@ -134,12 +136,12 @@
       [this.back, this.next, this.play, this.reset] = makePlayer(this.box);
       this.say = makeWords(this.box, 4);
       const pair = make(this.box, "div", { className: "speak-pair" });
-      this.bars = pictures.makeBars(part(pair, "next", "The five most probable: press one to go on from it"), (id) => this.force(id));
-      this.lens = make(part(pair, "lens", "If the model stopped after this layer"), "div");
+      this.bars = pictures.makeBars(part(pair, "next", _("The five most probable: press one to go on from it")), (id) => this.force(id));
+      this.lens = make(part(pair, "lens", _("If the model stopped after this layer")), "div");
       this.switches = makeHeads(this.box, sizes, (key) => this.change(() => toggle(this.off, key)));
-      this.numbers = makeFold(this.box, "numbers", "The numbers, as a heat map");
-      this.beam = makeFold(this.box, "beam", "Greedy and beam search, side by side");
-      this.size = makeSelect(this.beam.inner, "speak-size", "Beam size", [2, 3, 4, 5].map((size) => [size, size]));
+      this.numbers = makeFold(this.box, "numbers", _("The numbers, as a heat map"));
+      this.beam = makeFold(this.box, "beam", _("Greedy and beam search, side by side"));
+      this.size = makeSelect(this.beam.inner, "speak-size", _("Beam size"), [2, 3, 4, 5].map((size) => [size, size]));
       this.size.value = 3;
       this.beam.inner.prepend(this.size.parentElement);
       this.connect();
@@ -181,7 +183,7 @@
         const tile = make(this.letters, "button", { type: "button" });
         make(tile, "span", { className: "speak-letter", textContent: letter });
         make(tile, "span", { className: "speak-share" });
-        tile.setAttribute("aria-label", `Hide letter ${place + 1}, ${letter}`);
+        tile.setAttribute("aria-label", fill(_("Hide letter {place}, {letter}"), { place: place + 1, letter }));
         tile.addEventListener("click", () => this.change(() => toggle(this.hidden, place)));
         return tile;
       });
@@ -205,7 +207,7 @@
     // Calls `work` with the model once it is there, unless another word was asked for meanwhile; says whether it did.
     async withModel(work) {
       const mine = this.asked;
-      if (!window.speller.Model) this.tell("Loading the model, 3.7 MB ...");
+      if (!window.speller.Model) this.tell(_("Loading the model, 3.7 MB ..."));
       try {
         const model = await loadModel();
         if (mine !== this.asked) return false;
@@ -213,7 +215,7 @@
         work(model);
         return true;
       } catch (error) {
-        this.tell(`The model could not be used: ${error.message}.`);
+        this.tell(fill(_("The model could not be used: {reason}."), { reason: error.message }));
         return false;
       }
     }
@@ -324,7 +326,7 @@
     start() {
       if (this.at === this.steps.length) this.at = 1;
       this.update();
-      this.play.textContent = "Pause";
+      this.play.textContent = _("Pause");
       this.timer = setInterval(() => {
         this.show(this.at + 1);
         if (this.at === this.steps.length) this.stop();
@@ -334,7 +336,7 @@
     stop() {
       clearInterval(this.timer);
       this.timer = null;
-      this.play.textContent = "Play";
+      this.play.textContent = _("Play");
     }
 
     view() {
@@ -368,7 +370,7 @@
   // The answer lies below the button, so a way leads back to it.
   function connectTries(figure) {
     const behavior = still.matches ? "auto" : "smooth";
-    const back = make(figure.message.parentElement, "button", { type: "button", textContent: "Back to the question", hidden: true });
+    const back = make(figure.message.parentElement, "button", { type: "button", textContent: _("Back to the question"), hidden: true });
     let asked = null;
     back.addEventListener("click", () => {
       asked.scrollIntoView({ block: "center", behavior });

@@ -4,14 +4,14 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="stream">.
 
 (() => {
-  const { number, make, draw, clear } = window.moving;
+  const { number, fill, sentences, make, draw, clear } = window.moving;
   const { makeSlider, makeSelect, makeButtons, makePlayer, makeWords, onNewWidth, dataFor, start } = window.moving;
   const PAUSE = 1300; // milliseconds of a layer while it plays
   const HEIGHT = 300;
   const EDGE = 30; // between the outermost dots and the edge of the plane
   const BESIDE = 16; // from a dot to its letter
-  const STACKS = [["fresh", "untrained layers"], ["trained", "the trained speller"]];
-  const WAYS = [["with", "with the sum"], ["without", "without the sum"]];
+  const STACKS = [["fresh", _("untrained layers")], ["trained", _("the trained speller")]];
+  const WAYS = [["with", _("with the sum")], ["without", _("without the sum")]];
 
   const nameOf = (pairs, key) => pairs.find(([one]) => one === key)[1];
   // Letters stand around their dots, each on a side of its own, so that they can be read when all dots are one.
@@ -58,12 +58,13 @@
       const [x, y] = place(points[way][layer][index]);
       dot.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
     });
-    const label = `The letters ${letters.join(", ")} as dots in a plane ${told(layer)}, ${nameOf(WAYS, way)}.`;
-    svg.setAttribute("aria-label", `${label} Their mean cosine is ${number(state.cosine[way][layer], 2)}.`);
+    const label = layer === 0
+      ? _("The letters {letters} as dots in a plane before the first layer, {way}. Their mean cosine is {cosine}.")
+      : _("The letters {letters} as dots in a plane after layer {layer}, {way}. Their mean cosine is {cosine}.");
+    svg.setAttribute("aria-label", fill(label, {
+      letters: letters.join(_(", ")), layer, way: nameOf(WAYS, way), cosine: number(state.cosine[way][layer], 2),
+    }));
   }
-
-  const capital = (text) => text[0].toUpperCase() + text.slice(1);
-  const told = (layer) => (layer === 0 ? "before the first layer" : `after layer ${layer}`);
 
   // ---- how alike the letters are ----------------------------------------------------------------
 
@@ -74,10 +75,10 @@
     const last = cosine.with.length - 1;
     const x = (at) => left + ((right - left) * at) / last;
     const y = (value) => bottom - (bottom - top) * Math.max(0, value);
-    draw(svg, "text", { x: 0, y: 16 }, "How alike the letters are: mean cosine");
+    draw(svg, "text", { x: 0, y: 16 }, _("How alike the letters are: mean cosine"));
     draw(svg, "text", { x: 0, y: 62, class: "stream-number" }, number(cosine[way][layer], 2));
-    draw(svg, "text", { x: 122, y: 50, class: "moving-faint" }, "1: all point the same way");
-    draw(svg, "text", { x: 122, y: 66, class: "moving-faint" }, "0: nothing in common");
+    draw(svg, "text", { x: 122, y: 50, class: "moving-faint" }, _("1: all point the same way"));
+    draw(svg, "text", { x: 122, y: 66, class: "moving-faint" }, _("0: nothing in common"));
     for (const value of [0, 0.5, 1]) {
       draw(svg, "line", { x1: left, x2: right, y1: y(value), y2: y(value), class: "moving-line stream-grid" });
       draw(svg, "text", { x: left - 8, y: y(value) + 4, "text-anchor": "end", class: "moving-faint" }, String(value));
@@ -85,7 +86,7 @@
     for (let at = 0; at <= last; at += 1) {
       draw(svg, "text", { x: x(at), y: bottom + 18, "text-anchor": "middle", class: "moving-faint" }, at);
     }
-    draw(svg, "text", { x: right, y: HEIGHT - 6, "text-anchor": "end", class: "moving-faint" }, "layers passed");
+    draw(svg, "text", { x: right, y: HEIGHT - 6, "text-anchor": "end", class: "moving-faint" }, _("layers passed"));
     for (const [key, name] of WAYS) {
       const seen = cosine[key].slice(0, reached[key] + 1);
       if (!seen.length) continue;
@@ -99,34 +100,42 @@
     draw(svg, "circle", { cx: x(layer), cy: y(cosine[way][layer]), r: 6, class: `stream-here stream-${way}` });
     const told = WAYS.filter(([key]) => reached[key] >= 0).map(([key, name]) => {
       const seen = cosine[key].slice(0, reached[key] + 1);
-      return `${name}: ${seen.map((value) => number(value, 2)).join(", ")}`;
+      return fill(_("{name}: {values}."), { name, values: seen.map((value) => number(value, 2)).join(_(", ")) });
     });
-    svg.setAttribute("aria-label", `Mean cosine by layer. ${told.join(". ")}.`);
+    svg.setAttribute("aria-label", sentences(_("Mean cosine by layer."), ...told));
   }
 
   // ---- what the figure says in words ------------------------------------------------------------
 
   const AFTERWORDS = {
-    fresh: "These layers are not trained: this is where training would have to begin.",
-    trained: "This encoder was trained with its sums; nobody would run it without them.",
+    fresh: _("These layers are not trained: this is where training would have to begin."),
+    trained: _("This encoder was trained with its sums; nobody would run it without them."),
   };
 
   function compare({ cosine, way, layer, reached }) {
-    const [other, otherWay] = way === "with" ? ["without", "Without"] : ["with", "With"];
-    if (layer === 0) return "Both ways begin here.";
-    if (reached[other] >= layer) return `${otherWay} the sum it would be ${number(cosine[other][layer], 2)}.`;
-    return `What do you expect ${otherWay.toLowerCase()} the sum? Switch it to see.`;
+    const other = way === "with" ? "without" : "with";
+    if (layer === 0) return _("Both ways begin here.");
+    if (reached[other] >= layer) {
+      const said = other === "with" ? _("With the sum it would be {cosine}.") : _("Without the sum it would be {cosine}.");
+      return fill(said, { cosine: number(cosine[other][layer], 2) });
+    }
+    return other === "with"
+      ? _("What do you expect with the sum? Switch it to see.")
+      : _("What do you expect without the sum? Switch it to see.");
   }
 
   function describe(state) {
     const { cosine, points, way, layer, letters, stack } = state;
     const value = cosine[way][layer];
     const [one, two] = farthest(points[way][layer]).map((index) => letters[index]);
+    const here = layer === 0
+      ? _("Before the first layer, {way}: the mean cosine of two letters is {cosine}.")
+      : _("After layer {layer}, {way}: the mean cosine of two letters is {cosine}.");
     return [
-      `${capital(told(layer))}, ${nameOf(WAYS, way)}: the mean cosine of two letters is ${number(value, 2)}. ${compare(state)}`,
+      sentences(fill(here, { layer, way: nameOf(WAYS, way), cosine: number(value, 2) }), compare(state)),
       value > 0.99
-        ? "The letters are nearly one vector, and what is computed from equal vectors stays equal."
-        : `In the plane, ${one} and ${two} are farthest apart.`,
+        ? _("The letters are nearly one vector, and what is computed from equal vectors stays equal.")
+        : fill(_("In the plane, {one} and {two} are farthest apart."), { one, two }),
       AFTERWORDS[stack],
     ];
   }
@@ -145,7 +154,7 @@
   function makeSwitch(parent, onInput) {
     const row = make(parent, "div", { className: "moving-control stream-switch" });
     const input = make(row, "input", { id: "moving-sum", type: "checkbox", checked: true });
-    make(row, "label", { htmlFor: input.id, textContent: "With the sum, x + f(x)" });
+    make(row, "label", { htmlFor: input.id, textContent: _("With the sum, x + f(x)") });
     input.addEventListener("input", onInput);
     return input;
   }
@@ -155,10 +164,10 @@
     const { letters } = data;
     const box = document.createElement("div");
     const controls = make(box, "div", { className: "moving-controls" });
-    const stack = makeSelect(controls, "moving-stack", "Layers", STACKS, glide);
-    const slider = makeSlider(controls, "layer", "Layers passed", { max: data.fresh.with.cosine.length - 1, value: 0 }, glide);
+    const stack = makeSelect(controls, "moving-stack", _("Layers"), STACKS, glide);
+    const slider = makeSlider(controls, "layer", _("Layers passed"), { max: data.fresh.with.cosine.length - 1, value: 0 }, glide);
     const sum = makeSwitch(controls, glide);
-    const [play] = makeButtons(controls, ["Play"]);
+    const [play] = makeButtons(controls, [_("Play")]);
     const pictures = make(box, "div", { className: "moving-pictures" });
     const plane = makePlane(make(pictures, "div"), letters);
     const chart = draw(make(pictures, "div"), "svg", { role: "img" });
@@ -180,7 +189,7 @@
 
     function update() {
       const state = read();
-      slider.show(`${state.layer} of ${slider.input.max}`);
+      slider.show(fill(_("{layer} of {last}"), { layer: state.layer, last: slider.input.max }));
       drawPlane(plane, state);
       drawCosines(chart, state);
       say(describe(state));

@@ -5,15 +5,21 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="walk">.
 
 (() => {
-  const { number, dot, softmax, make, makeSelect, makeButtons, makeWords, onNewWidth, dataFor, start } = window.moving;
+  const { number, fill, dot, softmax, make, makeSelect, makeButtons, makeWords, onNewWidth, dataFor, start } = window.moving;
   const FEW = 4; // so many tokens have room on a phone
   const NARROW = 560; // below this width more tokens have smaller cells, with fewer features and digits
   const MISTAKES = [
-    ["right", "none: as it should be"],
-    ["axis", "softmax over the wrong axis"],
-    ["root", "root of the number of heads"],
-    ["view", "heads by view alone"],
+    ["right", _("none: as it should be")],
+    ["axis", _("softmax over the wrong axis")],
+    ["root", _("root of the number of heads")],
+    ["view", _("heads by view alone")],
   ];
+
+  // The matrices that no letter names.
+  const NAMES = {
+    "K transposed": _("K transposed"), products: _("products"), scores: _("scores"), masked: _("masked"),
+    weights: _("weights"), output: _("output"),
+  };
 
   const transpose = (rows) => rows[0].map((_, column) => rows.map((row) => row[column]));
   const times = (left, right) => left.map((row) => transpose(right).map((column) => dot(row, column)));
@@ -57,21 +63,20 @@
 
   // `left` and `top` make `result`, cell by cell; without `top`, each cell comes from the one in its place, or its row.
   function stepsOf({ causal, divide }) {
-    const names = [["Q", "q", "queries"], ["K", "k", "keys"], ["V", "v", "values"]];
-    const projections = names.map(([name, letter, words]) => (
-      { kind: "project", letter, left: "X", top: `W_${letter}`, result: name, chip: name,
-        title: `${name} = X W_${letter}: the ${words}` }));
+    const names = [["Q", "q", _("Q = X W_q: the queries")], ["K", "k", _("K = X W_k: the keys")], ["V", "v", _("V = X W_v: the values")]];
+    const projections = names.map(([name, letter, title]) => (
+      { kind: "project", letter, left: "X", top: `W_${letter}`, result: name, chip: name, title }));
     const steps = [
       ...projections,
       { kind: "product", left: "Q", top: "K transposed", result: "products", chip: "Q K\u1d40",
-        title: "Q K\u1d40: each query meets each key" },
-      { kind: "scale", left: "products", result: "scores", chip: "\u00f7 root",
-        title: "divided by the root: the scores" },
-      { kind: "mask", left: "scores", result: "masked", chip: "mask", title: "masked: nobody sees what comes later" },
+        title: _("Q K\u1d40: each query meets each key") },
+      { kind: "scale", left: "products", result: "scores", chip: _("\u00f7 root"),
+        title: _("divided by the root: the scores") },
+      { kind: "mask", left: "scores", result: "masked", chip: _("mask"), title: _("masked: nobody sees what comes later") },
       { kind: "softmax", left: causal ? "masked" : divide ? "scores" : "products", result: "weights", chip: "softmax",
-        title: "softmax of each row: the weights" },
-      { kind: "output", left: "weights", top: "V", result: "output", chip: "times V",
-        title: "weights times V: the output" },
+        title: _("softmax of each row: the weights") },
+      { kind: "output", left: "weights", top: "V", result: "output", chip: _("times V"),
+        title: _("weights times V: the output") },
     ];
     return steps.filter(({ kind }) => (causal || kind !== "mask") && (divide || kind !== "scale"));
   }
@@ -106,7 +111,7 @@
 
   // The first few terms, and how many more there are.
   function added(terms, few, extra = []) {
-    const more = terms.length > few ? [`\u2026 (${terms.length - few} more)`] : [];
+    const more = terms.length > few ? [fill(_("\u2026 ({count} more)"), { count: terms.length - few })] : [];
     return [...terms.slice(0, few), ...more, ...extra].join(" + ");
   }
 
@@ -122,7 +127,7 @@
     const seen = values.filter((value) => value !== -Infinity);
     const powers = added(seen.map((value) => `exp(${tidy(value, data)})`), few);
     const [power, total] = [Math.exp(values[place]), sum(seen.map(Math.exp))];
-    if (values[place] === -Infinity) return "exp(\u2212\u221e) = 0, so the weight is 0";
+    if (values[place] === -Infinity) return _("exp(\u2212\u221e) = 0, so the weight is 0");
     const results = [`${number(power, 2)} / ${number(total, 2)}`, number(power / total, 2)];
     return [`exp(${tidy(values[place], data)}) / (${powers})`, ...results].join(" = ");
   }
@@ -132,9 +137,9 @@
     const value = tidy(found[step.result][row][column], data);
     if (step.kind === "project") {
       const { W, bias } = data;
-      const extra = bias ? [`bias ${bracketed(tidy(bias[step.letter][column], data))}`] : [];
+      const extra = bias ? [fill(_("bias {value}"), { value: bracketed(tidy(bias[step.letter][column], data)) })] : [];
       const [owner, own] = [ownerOf(row, data), row].map((place) => data.rows[place]);
-      if (mistake === "view") return `${value}: a feature of ${owner}, in the row of ${own}`;
+      if (mistake === "view") return fill(_("{value}: a feature of {owner}, in the row of {own}"), { value, owner, own });
       return `${sumOf(data.X[row], transpose(W[step.letter])[column], data, few, { extra })} = ${value}`;
     }
     if (step.kind === "product") return `${sumOf(found.Q[row], found.K[column], data, few)} = ${value}`;
@@ -143,7 +148,7 @@
       return `${sumOf(found.weights[row], transpose(found.V)[column], data, few, { digits })} = ${value}`;
     }
     if (step.kind === "scale") return `${tidy(found.products[row][column], data)} / \u221a${found.under} = ${value}`;
-    if (step.kind === "mask") return column > row ? `hidden: ${value}` : `may be seen: stays ${value}`;
+    if (step.kind === "mask") return fill(column > row ? _("hidden: {value}") : _("may be seen: stays {value}"), { value });
     const line = mistake === "axis" ? transpose(found.masked)[column] : found.masked[row];
     return softmaxSum(line, mistake === "axis" ? row : column, data, few);
   }
@@ -151,15 +156,20 @@
   // What the cell means.
   function meaning({ step, data, cell: [row, column] }) {
     const [own, other] = [row, column].map((place) => `\u201c${data.rows[place]}\u201d`);
-    const letter = { q: "query", k: "key", v: "value" }[step.letter];
-    return {
-      project: `Feature ${column + 1} of the ${letter} of ${own}.`,
-      product: `The query of ${own} meets the key of ${other}.`,
-      scale: `The score of ${own} for ${other}.`,
-      mask: column > row ? `${own} must not see ${other}, which comes later.` : `${own} may see ${other}.`,
-      softmax: `How much of ${other} goes into ${own}.`,
-      output: `Feature ${column + 1} of the output of ${own}: that of each value, times its weight.`,
-    }[step.kind];
+    const projected = {
+      q: _("Feature {feature} of the query of {own}."),
+      k: _("Feature {feature} of the key of {own}."),
+      v: _("Feature {feature} of the value of {own}."),
+    };
+    const said = {
+      project: projected[step.letter],
+      product: _("The query of {own} meets the key of {other}."),
+      scale: _("The score of {own} for {other}."),
+      mask: column > row ? _("{own} must not see {other}, which comes later.") : _("{own} may see {other}."),
+      softmax: _("How much of {other} goes into {own}."),
+      output: _("Feature {feature} of the output of {own}: that of each value, times its weight."),
+    };
+    return fill(said[step.kind], { own, other, feature: column + 1 });
   }
 
   // The largest difference from what is right in this step; hidden cells are hidden in both.
@@ -175,29 +185,31 @@
   function notice({ step, steps, found, right, data, mistake, told }) {
     const { rows } = data;
     const ofTokens = ["product", "scale", "mask", "softmax"].includes(step.kind);
-    const shape = `Shape (${rows.length}, ${ofTokens ? rows.length : found.size})`;
-    if (mistake === "right") return `${shape}. Choose a mistake: no shape changes.`;
+    const shape = { rows: rows.length, columns: ofTokens ? rows.length : found.size };
+    if (mistake === "right") return fill(_("Shape ({rows}, {columns}). Choose a mistake: no shape changes."), shape);
     const gap = apart(step, found, right);
     const first = steps.findIndex((one) => apart(one, found, right) > 0);
-    const here = gap > 0 ? `but wrong by up to ${number(gap, 2)}` : `still right, and wrong from step ${first + 1} on`;
-    const how = told ? hint(mistake, found, right, data) : "What would you check?";
-    return `${shape} as it should be, ${here}. ${how}`;
+    const said = gap > 0
+      ? _("Shape ({rows}, {columns}) as it should be, but wrong by up to {gap}. {how}")
+      : _("Shape ({rows}, {columns}) as it should be, still right, and wrong from step {first} on. {how}");
+    const how = told ? hint(mistake, found, right, data) : _("What would you check?");
+    return fill(said, { ...shape, gap: number(gap, 2), first: first + 1, how });
   }
 
   function hint(mistake, found, right, data) {
     const { rows, heads } = data;
-    const totals = found.weights.map((row) => number(sum(row), 2)).join(", ");
+    const totals = found.weights.map((row) => number(sum(row), 2)).join(_(", "));
     const sharpest = ({ weights }) => number(sum(weights.map((row) => Math.max(...row))) / weights.length, 2);
     const factor = number(Math.sqrt(found.size / heads), 2);
     const last = rows.length - 1;
-    return {
-      axis: `To notice it, add up the rows of the weights: ${totals}, and each should be 1.`,
-      root: "To notice it, compare with PyTorch: rows sum to 1, but scores are "
-        + `${factor} times too large, and the mean of the largest weights is `
-        + `${sharpest(found)} instead of ${sharpest(right)}.`,
-      view: `To notice it, change the token ${rows[last]}: its row should change, `
-        + `but it holds ${rows[ownerOf(last, data)]}.`,
-    }[mistake];
+    const said = {
+      axis: _("To notice it, add up the rows of the weights: {totals}, and each should be 1."),
+      root: _("To notice it, compare with PyTorch: rows sum to 1, but scores are {factor} times too large, and the mean of the largest weights is {found} instead of {right}."),
+      view: _("To notice it, change the token {changed}: its row should change, but it holds {held}."),
+    };
+    return fill(said[mistake], {
+      totals, factor, found: sharpest(found), right: sharpest(right), changed: rows[last], held: rows[ownerOf(last, data)],
+    });
   }
 
   // ---- tables ---------------------------------------------------------------------------------------
@@ -210,7 +222,8 @@
     const table = make(place, "table", { className: `walk-table walk-${role}` });
     if (choose) table.setAttribute("role", "grid");
     const [moreRows, moreColumns] = shown.map((count, axis) => count < sizes[axis]);
-    table.setAttribute("aria-label", `${name}, ${sizes[0]} by ${sizes[1]}`);
+    const label = { name: NAMES[name] ?? name, rows: sizes[0], columns: sizes[1] };
+    table.setAttribute("aria-label", fill(_("{name}, {rows} by {columns}"), label));
     if (heading && labels[1]) {
       const row = make(table, "tr");
       if (side === "left") make(row, "td", { className: "walk-empty" });
@@ -237,11 +250,15 @@
 
   function titleOf({ name, sizes, shown, labels }, narrow) {
     const axis = [0, 1].find((one) => !labels[one] && shown[one] < sizes[one]);
-    const what = name.replace("K transposed", "K\u1d40");
+    const what = name === "K transposed" ? "K\u1d40" : NAMES[name] ?? name;
     if (axis === undefined) return what;
     const both = [0, 1].every((one) => shown[one] < sizes[one]);
-    if (both) return `${what}: ${shown[0]} of ${sizes[0]} by ${shown[1]} of ${sizes[1]}`;
-    return `${what}: ${shown[axis]} of ${sizes[axis]}${narrow ? "" : axis ? " columns" : " rows"}`;
+    if (both) {
+      const values = { what, rows: shown[0], ofRows: sizes[0], columns: shown[1], ofColumns: sizes[1] };
+      return fill(_("{what}: {rows} of {ofRows} by {columns} of {ofColumns}"), values);
+    }
+    const along = axis ? _("{what}: {shown} of {all} columns") : _("{what}: {shown} of {all} rows");
+    return fill(narrow ? _("{what}: {shown} of {all}") : along, { what, shown: shown[axis], all: sizes[axis] });
   }
 
   function drawStage(stage, state, choose) {
@@ -298,9 +315,9 @@
     const chips = make(box, "ol", { className: "walk-steps" });
     const marks = steps.map(({ chip }) => make(chips, "li", { textContent: chip }));
     const bar = make(box, "div", { className: "walk-bar" });
-    const [back, next] = makeButtons(bar, ["Back", "Next"]);
-    const choice = data.heads > 1 && makeSelect(bar, "walk-mistake", "Mistake", MISTAKES, () => tell(false));
-    const [check] = choice ? makeButtons(bar, ["Show a check"]) : [];
+    const [back, next] = makeButtons(bar, [_("Back"), _("Next")]);
+    const choice = data.heads > 1 && makeSelect(bar, "walk-mistake", _("Mistake"), MISTAKES, () => tell(false));
+    const [check] = choice ? makeButtons(bar, [_("Show a check")]) : [];
     const title = make(box, "p", { className: "walk-title" });
     const stage = makeStage(make(box, "div", { className: "moving-pictures" }));
     const say = makeWords(box, choice ? 3 : 2);
@@ -318,7 +335,7 @@
       cell = cell.map((place, axis) => Math.min(place, Math.min(sizes[axis], visible[axis]) - 1));
       state.cell = cell;
       shown = drawStage(stage, state, choose);
-      title.textContent = `Step ${at + 1} of ${steps.length}: ${steps[at].title}`;
+      title.textContent = fill(_("Step {step} of {count}: {title}"), { step: at + 1, count: steps.length, title: steps[at].title });
       marks.forEach((mark, index) => {
         mark.classList.toggle("walk-wrong", apart(steps[index], found, right) > 0);
         if (index === at) mark.setAttribute("aria-current", "step");

@@ -6,12 +6,12 @@
 window.speller = {};
 
 window.speller.pictures = (() => {
-  const { number, percent, softmax, make, draw } = window.moving;
+  const { number, percent, fill, sentences, softmax, make, draw } = window.moving;
   const END = "<eos>";
   const [MOST, FAINTEST] = [5, 0.03]; // tokens shown as bars; weights below this are not drawn
 
-  const name = (view, id) => (view.phonemes[id] === END ? "end" : view.phonemes[id]);
-  const say = (view, ids) => ids.map((id) => name(view, id)).filter((each) => each !== "end").join(" ") || "nothing";
+  const name = (view, id) => (view.phonemes[id] === END ? _("end") : view.phonemes[id]);
+  const say = (view, ids) => ids.map((id) => view.phonemes[id]).filter((each) => each !== END).join(" ") || _("nothing");
 
   // The likeliest tokens that a layer would say: [{id, probability}], best first.
   function likeliest(logits, most) {
@@ -30,9 +30,9 @@ window.speller.pictures = (() => {
   }
 
   function whose({ layer, head }) {
-    const heads = head === "mean" ? "the mean of its heads" : `head ${head + 1}`;
-    if (layer === "mean") return head === "mean" ? "the mean of all layers and heads" : `head ${head + 1}, the mean of the layers`;
-    return `layer ${layer + 1}, ${heads}`;
+    const ofLayer = head === "mean" ? _("layer {layer}, the mean of its heads") : _("layer {layer}, head {head}");
+    const ofAll = head === "mean" ? _("the mean of all layers and heads") : _("head {head}, the mean of the layers");
+    return fill(layer === "mean" ? ofAll : ofLayer, { layer: layer + 1, head: head + 1 });
   }
 
   // ---- ribbons from phonemes to letters ---------------------------------------------------------
@@ -66,7 +66,7 @@ window.speller.pictures = (() => {
       });
     });
     shown.forEach((step, row) => drawPhoneme(svg, view, row, x(row), top - (crowded && row % 2 ? 30 : 0), (crowded ? 2 : 1) * space));
-    svg.setAttribute("aria-label", `Where the model looks: ${sentenceOfLook(view)}`);
+    svg.setAttribute("aria-label", fill(_("Where the model looks: {looks}"), { looks: sentenceOfLook(view) }));
   }
 
   function drawPhoneme(svg, view, row, x, y, space) {
@@ -96,12 +96,15 @@ window.speller.pictures = (() => {
     const step = view.steps[view.at - 1];
     const weights = look(view, step);
     const highest = Math.max(...weights);
-    if (view.hidden.size === view.word.length) return "all letters are hidden, so there is nothing to look at.";
-    if (highest === 0) return `nothing comes from the letters: what is chosen, ${whose(view)}, is off.`;
+    if (view.hidden.size === view.word.length) return _("all letters are hidden, so there is nothing to look at.");
+    if (highest === 0) return fill(_("nothing comes from the letters: what is chosen, {whose}, is off."), { whose: whose(view) });
     const places = weights.map((weight, place) => [weight, place]).filter(([weight]) => weight >= 0.1);
     places.sort(([one], [other]) => other - one);
-    const shares = places.slice(0, 3).map(([weight, place]) => `${view.word[place]} (letter ${place + 1}) ${percent(weight)}`);
-    return `to say ${name(view, step.id)}, it looks at ${shares.join(", ") || "no letter in particular"}; this is ${whose(view)}.`;
+    const shares = places.slice(0, 3).map(([weight, place]) => (
+      fill(_("{letter} (letter {place}) {share}"), { letter: view.word[place], place: place + 1, share: percent(weight) })));
+    return fill(_("to say {token}, it looks at {letters}; this is {whose}."), {
+      token: name(view, step.id), letters: shares.join(_(", ")) || _("no letter in particular"), whose: whose(view),
+    });
   }
 
   // ---- the next phoneme, and what each layer would say ------------------------------------------
@@ -126,7 +129,8 @@ window.speller.pictures = (() => {
       track.firstChild.style.width = percent(probability);
       figure.textContent = probability.toFixed(3);
       rows[place].setAttribute("aria-pressed", String(id === step.id));
-      rows[place].setAttribute("aria-label", `${name(view, id)}, probability ${probability.toFixed(3)}`);
+      const values = { token: name(view, id), probability: probability.toFixed(3) };
+      rows[place].setAttribute("aria-label", fill(_("{token}, probability {probability}"), values));
     });
   }
 
@@ -148,9 +152,9 @@ window.speller.pictures = (() => {
     const { lens } = view.steps[view.at - 1];
     const rows = lens.map((logits, layer) => {
       const words = likeliest(logits, 2).map(({ id, probability }) => `${name(view, id)} ${probability.toFixed(2)}`);
-      return [layer === lens.length - 1 ? `${layer + 1}: the model` : layer + 1, ...words];
+      return [layer === lens.length - 1 ? fill(_("{layer}: the model"), { layer: layer + 1 }) : layer + 1, ...words];
     });
-    table(box, `What each layer would say at step ${view.at}`, ["layer", "first", "second"], rows);
+    table(box, fill(_("What each layer would say at step {step}"), { step: view.at }), [_("layer"), _("first"), _("second")], rows);
   }
 
   // The heat map: a row for each phoneme, a column for each letter, the darker, the larger the weight.
@@ -158,7 +162,8 @@ window.speller.pictures = (() => {
     box.replaceChildren();
     const steps = view.steps.slice(0, view.at);
     const rows = steps.map((step) => [name(view, step.id), ...look(view, step).map((weight) => weight.toFixed(2))]);
-    const cells = table(box, `Attention weights, ${whose(view)}; each row sums to 1`, ["phoneme", ...view.word], rows);
+    const caption = fill(_("Attention weights, {whose}; each row sums to 1"), { whose: whose(view) });
+    const cells = table(box, caption, [_("phoneme"), ...view.word], rows);
     cells.flat().forEach((cell) => cell.style.setProperty("--share", cell.textContent));
   }
 
@@ -176,13 +181,19 @@ window.speller.pictures = (() => {
     const [first] = best;
     const same = first.ids.join() === greedy.at(-1).ids.join();
     const verdict = same
-      ? "Both give the same answer."
-      : `The beam finds an answer that the model takes to be ${Math.exp(first.sum - greedy.at(-1).sum).toFixed(1)} times as probable.`;
-    make(box, "p", { className: "speak-verdict", textContent: `Greedy: ${say(view, greedy.at(-1).ids.slice(1))}, log-probability ${sum(greedy.at(-1))}. Beam of ${size}: ${say(view, first.ids.slice(1))}, ${sum(first)}. ${verdict}` });
-    const heads = ["Step", "greedy", ...columns[0].map((_, place) => `beam, no. ${place + 1}`)];
+      ? _("Both give the same answer.")
+      : _("The beam finds an answer that the model takes to be {times} times as probable.");
+    const values = {
+      greedy: say(view, greedy.at(-1).ids.slice(1)), greedySum: sum(greedy.at(-1)), size, beam: say(view, first.ids.slice(1)), beamSum: sum(first),
+      times: Math.exp(first.sum - greedy.at(-1).sum).toFixed(1),
+    };
+    const answers = _("Greedy: {greedy}, log-probability {greedySum}. Beam of {size}: {beam}, {beamSum}.");
+    make(box, "p", { className: "speak-verdict", textContent: fill(sentences(answers, verdict), values) });
+    const heads = [_("Step"), _("greedy"), ...columns[0].map((__, place) => fill(_("beam, no. {place}"), { place: place + 1 }))];
     const cell = (one) => `${beginning(view, one.ids.slice(1))} ${sum(one)}`;
     const rows = columns.map((kept, step) => [step + 1, greedy[step] ? cell(greedy[step]) : "", ...kept.map(cell)]);
-    table(box, "What is kept at each step, with the sum of its log-probabilities; in bold what greedy search has", heads, rows).forEach((cells, step) => {
+    const caption = _("What is kept at each step, with the sum of its log-probabilities; in bold what greedy search has");
+    table(box, caption, heads, rows).forEach((cells, step) => {
       columns[step].forEach((one, place) => {
         cells[place + 1].classList.toggle("speak-same", one.ids.join() === greedy[step]?.ids.join());
       });
@@ -193,31 +204,38 @@ window.speller.pictures = (() => {
 
   function describe(view) {
     const step = view.steps[view.at - 1];
-    const before = view.at === 1 ? "the begin token" : say(view, view.steps.slice(0, view.at - 1).map(({ id }) => id));
+    const before = view.at === 1 ? _("the begin token") : say(view, view.steps.slice(0, view.at - 1).map(({ id }) => id));
     const [own] = likeliest(step.lens.at(-1), 1);
     const chance = softmax(step.lens.at(-1))[step.id].toFixed(2);
-    const forced = own.id === step.id ? "" : ` You chose it; the model would have said ${name(view, own.id)}.`;
-    const lens = step.lens.map((logits) => name(view, likeliest(logits, 1)[0].id));
+    const [first, second, third] = step.lens.map((logits) => name(view, likeliest(logits, 1)[0].id));
+    const values = { step: view.at, count: view.steps.length, before, token: name(view, step.id), chance };
     return [
-      `Step ${view.at} of ${view.steps.length}, after ${before}: ${name(view, step.id)}, with probability ${chance}.${forced}`,
-      `Attention: ${sentenceOfLook(view)}`,
-      `The likeliest after layer 1 is ${lens[0]}, after layer 2 ${lens[1]}, after layer 3 ${lens[2]}.`,
+      sentences(
+        fill(_("Step {step} of {count}, after {before}: {token}, with probability {chance}."), values),
+        own.id !== step.id && fill(_("You chose it; the model would have said {own}."), { own: name(view, own.id) }),
+      ),
+      fill(_("Attention: {looks}"), { looks: sentenceOfLook(view) }),
+      fill(_("The likeliest after layer 1 is {first}, after layer 2 {second}, after layer 3 {third}."), { first, second, third }),
       ending(view),
     ];
   }
 
   function ending(view) {
-    if (view.at < view.steps.length) return "The word goes on.";
+    if (view.at < view.steps.length) return _("The word goes on.");
     const said = say(view, view.steps.map(({ id }) => id));
     const stopped = view.phonemes[view.steps.at(-1).id] !== END;
     const changes = [
-      ...[...view.hidden].sort((one, other) => one - other).map((place) => `${view.word[place]} (letter ${place + 1}) hidden`),
-      ...[...view.off].sort().map((key) => `head ${key} off`),
-      ...[...view.forced].map(([row, id]) => `${name(view, id)} forced at step ${row + 1}`),
+      ...[...view.hidden].sort((one, other) => one - other).map((place) => (
+        fill(_("{letter} (letter {place}) hidden"), { letter: view.word[place], place: place + 1 }))),
+      ...[...view.off].sort().map((key) => fill(_("head {key} off"), { key })),
+      ...[...view.forced].map(([row, id]) => fill(_("{token} forced at step {step}"), { token: name(view, id), step: row + 1 })),
     ];
-    const changed = changes.length ? ` With ${changes.join(", ")}; without, it says ${view.plain}.` : "";
-    if (stopped) return `${view.word} was stopped after ${view.steps.length} phonemes: ${said}.${changed}`;
-    return `${view.word} is over: ${said}.${changed}`;
+    const changed = _("With {changes}; without, it says {plain}.");
+    const over = stopped ? _("{word} was stopped after {count} phonemes: {said}.") : _("{word} is over: {said}.");
+    return sentences(
+      fill(over, { word: view.word, count: view.steps.length, said }),
+      changes.length > 0 && fill(changed, { changes: changes.join(_(", ")), plain: view.plain }),
+    );
   }
 
   return { say, drawRibbons, showLetters, makeBars, showBars, showLens, showNumbers, showBeams, describe };
