@@ -10,7 +10,6 @@ import contextlib
 import copy
 import json
 import math
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -345,19 +344,6 @@ def test_what_would_be_refused_is_not_written(
     file.write_text("before")
     with pytest.raises(ValueError, match=said):
         write_ablation(file, name, values, rates, seeds)
-    assert file.read_text() == "before"
-
-
-def test_writing_is_whole_or_not_at_all(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError("no space left on device")
-
-    file.write_text("before")
-    monkeypatch.setattr(os, "replace", full)
-    rates = [RIGHT[side]["rates"] for side in ("without", "with")]
-    with pytest.raises(OSError, match="no space"):
-        write_ablation(file, "epochs", (1, 2), rates, (0, 1, 2))
-    assert [path.name for path in file.parent.iterdir()] == [file.name]
     assert file.read_text() == "before"
 
 

@@ -251,20 +251,6 @@ def test_threads_are_set_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None
         assert why in made.note
 
 
-def test_a_failing_write_leaves_the_old_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "RESULTS.md").write_text("old", encoding="utf-8")
-
-    def disk_full(*args: object) -> None:
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr(os, "replace", disk_full)
-    with pytest.raises(OSError, match="No space left"):
-        report.write([], tmp_path)
-    assert (tmp_path / "RESULTS.md").read_text(encoding="utf-8") == "old"
-
-
 @pytest.mark.parametrize("repetitions", [1, 0])
 def test_a_single_run_has_no_spread(repetitions: int, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
