@@ -73,10 +73,16 @@
   // ---- a number ---------------------------------------------------------------------------------
 
   // As people write numbers: with a comma, a real minus sign, or as a fraction. NaN where it is none.
-  function numberOf(typed) {
-    const text = typed.trim().replace(/[\u2212\u2013]/g, "-").replace(",", ".");
-    const parts = text.split("/").map((part) => (part.trim() === "" ? NaN : Number(part)));
+  function numberOf(text) {
+    const parts = text.replace(",", ".").split("/").map((part) => (part.trim() === "" ? NaN : Number(part)));
     return parts.length > 2 ? NaN : parts.reduce((above, below) => above / below);
+  }
+
+  // What may be meant: the comma of "1,280" may also part the thousands.
+  function readingsOf(typed) {
+    const text = typed.trim().replace(/[\u2212\u2013]/g, "-");
+    const grouped = /^-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$/.test(text) ? [Number(text.replaceAll(",", ""))] : [];
+    return [numberOf(text), ...grouped].filter(Number.isFinite);
   }
 
   const digitsOf = (text) => (text.split(".")[1] ?? "").length;
@@ -99,10 +105,10 @@
     make(form, "button", { type: "submit", textContent: _("Check") });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const given = numberOf(field.value);
-      field.setAttribute("aria-invalid", String(!Number.isFinite(given)));
-      if (!Number.isFinite(given)) return sayPlainly(verdict, NO_NUMBER);
-      const found = texts.findIndex((text) => fits(given, text));
+      const readings = readingsOf(field.value);
+      field.setAttribute("aria-invalid", String(!readings.length));
+      if (!readings.length) return sayPlainly(verdict, NO_NUMBER);
+      const found = texts.findIndex((text) => readings.some((given) => fits(given, text)));
       return found < 0 ? sayPlainly(verdict, UNKNOWN) : say(verdict, options[found]);
     });
   }
