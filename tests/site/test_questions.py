@@ -348,11 +348,11 @@ def loss_of_a_pair() -> list[Any]:
 
 
 def numbers_of_lora() -> list[Any]:
-    def trained(rank: int) -> int:
+    def trained(rank: int) -> list[int]:
         layer = LoRALinear(torch.nn.Linear(64, 256), rank, alpha=1.0)
-        return sum(weight.numel() for weight in layer.parameters() if weight.requires_grad)
+        return [weight.numel() for weight in layer.parameters() if weight.requires_grad]
 
-    return [64 * 256, trained(4), 2 * trained(4), trained(1)]
+    return [64 * 256, sum(trained(4)), 2 * sum(trained(4)), sum(trained(1)), *trained(4)]
 
 
 # By the chapter and the first words of the question: a value for each answer, in their order, where
@@ -537,6 +537,16 @@ def test_a_number_is_read_as_people_write_it(parameters: Locator, typed: str, sa
     expect(parameters.get_by_role("status")).to_contain_text(said)
     unreadable = str(said.startswith("Please")).lower()
     expect(field).to_have_attribute("aria-invalid", unreadable)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("typed", ["1280", "1,280", "1,280.0"])
+def test_a_comma_may_part_the_thousands(tab: Page, address: str, typed: str) -> None:
+    open_page(tab, f"{address}/book/tuning.html")
+    question = tab.locator(".quick-question", has_text="LoRA with")
+    question.get_by_label("Your answer").fill(typed)
+    question.get_by_role("button", name="Check").click()
+    expect(question.get_by_role("status")).to_contain_text("Right.")
 
 
 @pytest.mark.browser

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tools.drawings.kit import Area, Drawing, true_minus
 from transformer_ref.experiments.tuning import (
     ANSWERS,
@@ -9,14 +11,17 @@ from transformer_ref.experiments.tuning import (
     LISTED,
     LONG_ANSWER,
     PAIR,
+    RIGHT,
     ROW,
     answer_by_hand,
     dpo_by_hand,
+    estimates_by_hand,
     group_by_hand,
     hole_by_hand,
     lora_by_hand,
 )
 
+LEARNING_RATE = 2  # of a step on the logit of the right one of two answers
 GROUP = {name: tensor.tolist() for name, tensor in group_by_hand().items()}
 
 
@@ -27,6 +32,7 @@ def drawings() -> dict[str, Drawing]:
         "answer-only": answer_only(),
         "lora": lora(),
         "pair": pair(),
+        "step": step(),
         "advantages": advantages(),
         "hole": hole(),
     }
@@ -72,7 +78,7 @@ def answer_only() -> Drawing:
     drawing = Drawing()
     step = 62.0
     by_hand = {name: tensor.tolist() for name, tensor in answer_by_hand().items()}
-    for name, y in (("reads", 12.0), ("asked", 66.0), ("p", 94.0), ("costs", 118.0)):
+    for name, y in (("reads", 12.0), ("must say", 66.0), ("p", 94.0), ("costs", 118.0)):
         drawing.text((-8, y), name, "muted", size=13, anchor="end")
     for place, counts in enumerate(by_hand["counts"]):
         x, role = step * place, "lit" if counts else "muted"
@@ -88,7 +94,7 @@ def answer_only() -> Drawing:
         if not counts:
             drawing.line([(x + 8, 118), (x + 46, 118)], "mask", width=1.5)
     drawing.brace((0, 134), (step * 2 - 8, 134))
-    drawing.text((step - 4, 156), "prompt: not asked", "muted", size=13)
+    drawing.text((step - 4, 156), "prompt: no cost", "muted", size=13)
     drawing.brace((step * 2, 134), (step * 5 - 8, 134))
     drawing.text(
         (step * 3.5 - 4, 156), f"mean {by_hand['answer']:.2f}", "lit", size=13, style="bold"
@@ -144,6 +150,26 @@ def pair() -> Drawing:
     for value in (-6, -5, -4):
         drawing.text((place(value), 96), true_minus(str(value)), "muted", size=13)
     drawing.text((place(-5), 114), "log-probability, gray: at the start", "muted", size=13)
+    return drawing
+
+
+def step() -> Drawing:
+    """The probabilities of two answers: before, and after a step for either that was sampled."""
+    drawing = Drawing()
+    pushes = estimates_by_hand(baseline=RIGHT)
+    rows = [("before", RIGHT)]
+    for name in ("right", "wrong"):
+        odds = RIGHT / (1 - RIGHT) * math.exp(LEARNING_RATE * pushes[name])
+        moved = f"z + {LEARNING_RATE} \N{DOT OPERATOR} {pushes[name]:.2f}"
+        rows.append((f"after sampling the {name} one: {moved}", odds / (1 + odds)))
+    for place, (title, right) in enumerate(rows):
+        y = 84.0 * place
+        drawing.text((0, y), title, "muted", size=13, anchor="start")
+        for row, (name, share) in enumerate((("right", right), ("wrong", 1 - right))):
+            role, top = ("query", "mask")[row], y + 14 + 27 * row
+            drawing.text((0, top + 11), name, role, size=13, anchor="start")
+            drawing.box(Area(48, top, 230 * share, 22), "", role)
+            drawing.text((290 + 38, top + 11), f"{share:.2f}", size=13, anchor="end")
     return drawing
 
 
