@@ -79,6 +79,12 @@ def test_the_penalty_has_the_expected_value_of_the_divergence():
     torch.testing.assert_close((now.exp() * torch.stack(each)).sum(), expected)
 
 
+@pytest.mark.parametrize(("n", "said"), [(1, "4.00"), (2, "4.75"), (4, "4.14"), (100, "2.00")])
+def test_the_expected_rewards_are_those_that_the_task_explains(n, said):
+    proxy, true = torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([0.0, 4.0, 10.0, 2.0])
+    assert f"{reference.best_of_n(proxy, true, n):.2f}" == said
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_the_expected_reward_is_the_mean_over_all_draws(n):
     proxy, true = torch.tensor([2.0, -1.0, 5.0, 3.0]), torch.tensor([1.0, 7.0, -2.0, 4.0])
@@ -146,6 +152,18 @@ def told(key, answer):
     return judge(exam, run(exam, answer), "done", 10.0).message
 
 
+def test_a_mean_of_row_means_is_told_with_numbers():
+    """Although it is NaN in all cases where a row has no answer."""
+
+    def of_rows(logits, ids, prompt_lengths, pad_id):
+        rows = zip(logits.split(1), ids.split(1), prompt_lengths.split(1), strict=True)
+        return torch.stack([reference.answer_loss(*row, pad_id) for row in rows]).mean()
+
+    message = told("tuning.answer_loss", of_rows)
+    assert "averaged first" in message
+    assert "NaN" not in message
+
+
 def test_a_layer_without_its_parts_is_told_which():
     class Nameless(torch.nn.Linear):
         def __init__(self, linear, rank, alpha):
@@ -167,6 +185,19 @@ def test_a_layer_without_its_parts_is_told_which():
     assert "`A` should be an nn.Parameter, received a tensor" in told(key, Plain)
     assert "`sizes`" in told(key, Wider)
     assert "expected an nn.Module" in told(key, lambda linear, rank, alpha: linear.weight)
+
+
+def test_a_wrong_merge_earns_what_forward_is_worth():
+    class InPlace(reference.LoRALinear):
+        def merge(self):
+            with torch.no_grad():
+                self.linear.weight += self.scale * self.B @ self.A
+            return self.linear
+
+    exam = make_exam("tuning.lora_linear", 0)
+    result = judge(exam, run(exam, InPlace), "done", 10.0)
+    assert "changes the layer itself" in result.message
+    assert 0 < result.score < 0.5
 
 
 def test_a_negative_penalty_and_a_reward_that_nobody_has_are_told():

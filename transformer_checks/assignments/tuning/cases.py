@@ -76,9 +76,14 @@ def _loss_case(
     pad_id: int = 0,
     prompt: int = 0,
     loud: float = 1.0,
+    shortest: float = 0.0,
     layout: str = "contiguous",
 ) -> Case:
-    """Make a case of answer_loss; a size of 0 is drawn, and `prompt` fixes that of all prompts."""
+    """Make a case of answer_loss.
+
+    A size of 0 is drawn, `prompt` fixes that of all prompts, and `shortest` is the share of the
+    room behind its prompt that the shortest answer takes: with 0, one row has no answer.
+    """
     drawn = different_sizes(rng, 3, 9, 3)
     batch, length = batch or min(drawn[0], 6), length or drawn[1] + 2
     vocab_size = vocab_size or drawn[2] + 5
@@ -87,7 +92,8 @@ def _loss_case(
     prompts = rng.integers(1, max(2, length - 1), size=batch)
     if prompt:
         prompts[:] = prompt
-    ends = rng.permutation(np.linspace(0, 1, batch))  # of the answers, as a share of what is left
+    shares = np.linspace(shortest, 1, batch)  # of the room, for the answers
+    ends = rng.permutation(shares)
     for row, start, share in zip(ids, prompts, ends, strict=True):
         row[start + int(np.ceil(share * (length + 1 - start))) :] = pad_id
     if batch == 1:
@@ -105,7 +111,7 @@ def _loss_case(
 def answer_loss_cases(rng: np.random.Generator) -> list[Case]:
     """Cases of answer_loss: short and long prompts, padding of any id, a row without an answer."""
     cases = [
-        _loss_case(rng, batch=2, length=3, vocab_size=5),
+        _loss_case(rng, batch=2, length=4, vocab_size=5, prompt=1, shortest=0.25),
         _loss_case(rng),
         _loss_case(rng, pad_id=3),
         _loss_case(rng, FLOAT64, pad_id=1),
@@ -160,7 +166,8 @@ def two_ways(layer: Any) -> tuple[Tensor, ...]:
 
     Returns:
         the sizes of A and B, and four outputs (2, 3, out): at the start, with other numbers in A
-        and B, of the merged layer, and of the layer after it was merged.
+        and B, of the merged layer, and of the layer after it was merged. A layer of rank 1 is not
+        merged, so that an answer whose merge() is wrong still has cases that it passes.
 
     Raises:
         ReturnedError: if a part is missing or starts with the wrong numbers.
@@ -192,6 +199,9 @@ def two_ways(layer: Any) -> tuple[Tensor, ...]:
         start = layer(x)
         b.copy_(drawn(*b.shape))
         output = layer(x)
+        sizes = torch.tensor([*a.shape, *b.shape])
+        if len(a) == 1:
+            return sizes, start, output, output, layer(x)
         merged = layer.merge()  # type: ignore[operator]
         if not isinstance(merged, nn.Linear):
             raise ReturnedError(f"merge() should return an nn.Linear, received {describe(merged)}")
@@ -199,7 +209,6 @@ def two_ways(layer: Any) -> tuple[Tensor, ...]:
         if received != wanted:
             said = "the weight of the merged layer"
             raise ReturnedError(f"{said} should be {wanted}, received {received}")
-        sizes = torch.tensor([*a.shape, *b.shape])
         return sizes, start, output, merged(x), layer(x)
 
 
