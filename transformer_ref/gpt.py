@@ -6,7 +6,7 @@ Source: Radford et al. 2018 (GPT) and 2019 (GPT-2).
 """
 
 from dataclasses import dataclass
-from typing import Self, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor, nn
@@ -143,20 +143,21 @@ class GPT(PretrainedModel):
             cache.keep(so_far)
         return logits
 
-    @classmethod
-    def from_gpt2(cls, model: nn.Module) -> Self:
+    @staticmethod
+    def from_gpt2(model: nn.Module) -> "GPT":
         """Take over the weights of a GPT-2 of the ``transformers`` library.
 
         Args:
             model: a ``GPT2LMHeadModel``.
 
         Returns:
-            A model in eval mode with the same logits, on the same device and of the same dtype.
+            A GPT in eval mode with the same logits, on the same device and of the same dtype;
+            also where a subclass is asked, whose layers have other weights.
 
         Raises:
             ValueError: if `model` is another one, or its config asks for what is not in this class.
         """
-        own, state = cls(GPTConfig(**config_of_gpt2(model))), renamed(model.state_dict())
+        own, state = GPT(GPTConfig(**config_of_gpt2(model))), renamed(model.state_dict())
         first = state["embedding.embedding.weight"]
         own = own.to(device=first.device, dtype=first.dtype)
         own.load_state_dict(state)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
 from transformer_ref.attention import MultiHeadAttention
@@ -224,3 +224,12 @@ def test_it_is_saved_and_read_with_its_changes(name: str, tmp_path: Path) -> Non
 def test_what_cannot_be_built_is_refused(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         replace(CONFIG, **changes)
+
+
+def test_a_gpt2_becomes_a_gpt_also_when_a_modern_one_is_asked() -> None:
+    sizes = {"n_embd": 24, "n_layer": 1, "n_head": 2, "n_positions": 8}
+    theirs = GPT2LMHeadModel(GPT2Config(vocab_size=19, **sizes)).eval()
+    ours = ModernGPT.from_gpt2(theirs)
+    assert type(ours) is GPT
+    ids = torch.tensor([[3, 1, 4]])
+    torch.testing.assert_close(ours(ids), theirs(ids).logits, rtol=1e-5, atol=1e-5)
