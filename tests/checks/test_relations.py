@@ -138,6 +138,16 @@ def test_few_numbers_are_a_coincidence():
     assert keys(values.STRONG, pair(small[::-1].copy(), small)) == []
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_numbers_that_agree_only_within_a_wide_tolerance_are_not_the_right_ones(dtype):
+    right = np.random.default_rng(0).standard_normal((20, 30)).astype(dtype)
+    wrong = right + (0.04 * np.random.default_rng(1).standard_normal((20, 30))).astype(dtype)
+    case = Case("a case", {"x": right})
+    for received, found in ((wrong, False), (RNG.permutation(right.ravel()).reshape(20, 30), True)):
+        one = make_pair(0, case, "`x`", received, right, (0.01, 0.01))
+        assert ("order" in keys(values.WEAK, one)) == found
+
+
 def test_an_axis_of_size_one_is_not_reversed_nor_shifted():
     one = RNG.standard_normal((3, 1))
     assert keys(values.STRONG, pair(RNG.standard_normal((3, 1)), one)) == []
