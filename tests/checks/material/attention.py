@@ -29,6 +29,15 @@ def scores_matmul(query, key):
     return torch.matmul(query, key.transpose(-2, -1)) / math.sqrt(query.size(-1))
 
 
+def scores_einsum(query, key):
+    return torch.einsum("...tk,...sk->...ts", query, key) * query.shape[-1] ** -0.5
+
+
+def scores_scaled_query(query, key):
+    d_k = torch.tensor(query.shape[-1], dtype=torch.float32)
+    return (query / torch.sqrt(d_k)) @ key.mT
+
+
 def scores_both_scaled(q, k):
     root = k.shape[-1] ** 0.25
     return (q / root) @ (k / root).swapaxes(-1, -2)
@@ -46,6 +55,24 @@ def scores_broadcast(query, key):
     print("query", query.shape)
     warnings.warn("this compares every pair", UserWarning, stacklevel=2)
     return (query.unsqueeze(-2) * key.unsqueeze(-3)).sum(-1) / query.shape[-1] ** 0.5
+
+
+def scores_double(query, key):
+    result = query.double() @ key.double().transpose(-1, -2)
+    result /= math.sqrt(query.shape[-1])
+    return result.to(query.dtype)
+
+
+def scores_bmm(*args, **kwargs):
+    def inner(query, key):
+        q = query.reshape(-1, *query.shape[-2:])
+        k = key.reshape(-1, *key.shape[-2:])
+        flat = torch.baddbmm(
+            q.new_zeros(1), q, k.permute(0, 2, 1), beta=0, alpha=1 / math.sqrt(q.shape[-1])
+        )
+        return flat.view(*query.shape[:-1], key.shape[-2])
+
+    return inner(*args, **kwargs)
 
 
 # =============================================================================================
@@ -91,6 +118,25 @@ def attn_additive(query, key, value, mask=None):
     return weights.matmul(value), weights
 
 
+def attn_penalty(query, key, value, mask=None):
+    scores = query @ key.mT / torch.sqrt(torch.tensor([query.shape[-1]]).to(query.dtype))
+    if mask is not None:
+        scores = scores + (1.0 - mask.to(scores.dtype)) * -1e9
+    weights = nn.Softmax(dim=-1)(scores)
+    return weights @ value, weights
+
+
+def attn_double(query, key, value, mask=None):
+    print("shapes", query.shape, key.shape, value.shape)
+    warnings.warn("in float64", RuntimeWarning, stacklevel=1)
+    q, k, v = (x.to(torch.float64) for x in (query, key, value))
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores[~mask.expand_as(scores)] = -torch.inf
+    weights = scores.softmax(-1)
+    return (weights @ v).to(value.dtype), weights.to(query.dtype)
+
+
 def attn_loops(query, key, value, mask=None):
     T, S = query.shape[-2], key.shape[-2]
     if mask is None:
@@ -103,6 +149,14 @@ def attn_loops(query, key, value, mask=None):
     weights = torch.stack(rows, dim=-2).softmax(-1)
     output = sum(weights[..., s].unsqueeze(-1) * value[..., s : s + 1, :] for s in range(S))
     return output, weights
+
+
+def attn_with_reference_scores(query, key, value, mask=None):
+    scores = tr.attention_scores(query, key)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    weights = torch.exp(F.log_softmax(scores, dim=-1))
+    return weights @ value, weights
 
 
 class Attend(nn.Module):
@@ -146,6 +200,25 @@ def split_chunk(x, num_heads):
 def split_einops_like(x, num_heads):
     B, T, D = x.shape
     return torch.permute(x.reshape(B, T, num_heads, -1), (0, 2, 1, 3)).contiguous()
+
+
+def split_loop(x, num_heads):
+    B, T, D = x.shape
+    K = D // num_heads
+    out = torch.empty(B, num_heads, T, K, dtype=x.dtype, device=x.device)
+    for h in range(num_heads):
+        out[:, h] = x[:, :, h * K : (h + 1) * K]
+    return out
+
+
+def split_index(x, num_heads):
+    print(x.shape)
+    K = x.shape[2] // num_heads
+    columns = torch.arange(x.shape[2], device=x.device).view(num_heads, 1, K)
+    T = x.shape[1]
+    columns = columns.expand(num_heads, T, K)
+    rows = torch.arange(T, device=x.device)[None, :, None]
+    return x[:, rows, columns]
 
 
 def merge_cat(x):
@@ -304,6 +377,37 @@ class MHAWithPieces(nn.Module):
         return self.out_proj(attn_loops(*heads, mask)[0].transpose(1, 2).flatten(2))
 
 
+class _MHA(nn.Module):
+    """A right one in parts that a wrong one overrides."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_model, d_model)
+        self.v_proj = nn.Linear(d_model, d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def project(self, query, key, value):
+        return self.q_proj(query), self.k_proj(key), self.v_proj(value)
+
+    def cut(self, x):
+        return split_chunk(x, self.num_heads)
+
+    def attend(self, q, k, v, mask):
+        return _attn(q, k, v, mask)[0]
+
+    def join(self, x):
+        return merge_cat(x)
+
+    def last(self, x):
+        return self.out_proj(x)
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = map(self.cut, self.project(query, key, value))
+        return self.last(self.join(self.attend(q, k, v, mask)))
+
+
 class w_mha_unsqueezed(MHAAnnotated):
     def forward(self, query, key, value, mask=None):
         if mask is not None:
@@ -337,6 +441,25 @@ def bug_one_line(query, key, value, num_heads, mask=None):
         scores = scores.masked_fill(~mask, float("-inf"))
     heads = torch.softmax(scores, dim=-1) @ value
     return heads.transpose(1, 2).reshape(batch, queries, d_model)
+
+
+def bug_loop(query, key, value, num_heads, mask=None):
+    q, k, v = (x.chunk(num_heads, -1) for x in (query, key, value))
+    shape = (query.shape[0], num_heads, query.shape[1], key.shape[1])
+    seen = None if mask is None else mask.expand(shape)
+    heads = [
+        attn_plain(q[h], k[h], v[h], None if seen is None else seen[:, h])[0]
+        for h in range(num_heads)
+    ]
+    return torch.cat(heads, dim=-1)
+
+
+def bug_einsum(query, key, value, num_heads, mask=None):
+    q, k, v = (x.unflatten(-1, (num_heads, -1)) for x in (query, key, value))
+    s = torch.einsum("bthk,bshk->bhts", q, k) * q.shape[-1] ** -0.5
+    if mask is not None:
+        s += torch.zeros_like(s).masked_fill(~mask, -1e9)
+    return torch.einsum("bhts,bshk->bthk", s.softmax(-1), v).flatten(-2)
 
 
 def bug_reference_pieces(query, key, value, num_heads, mask=None):
@@ -377,6 +500,29 @@ def damage_masked(module, x):
     return (outputs - module(x, x, x)).pow(2).flatten(1).mean(1)
 
 
+def damage_hooks(module, x):
+    with torch.no_grad():
+        whole, size, result = module(x, x, x), x.shape[-1] // module.num_heads, []
+        for h in range(module.num_heads):
+
+            def silence(layer, args, h=h):
+                joined = args[0].clone()
+                joined[..., h * size : (h + 1) * size] = 0
+                return (joined,)
+
+            handle = module.out_proj.register_forward_pre_hook(silence)
+            result.append(F.mse_loss(module(x, x, x), whole))
+            handle.remove()
+    return torch.stack(result)
+
+
+def damage_columns(module, x):
+    """What a head adds to the output is what is missing without it."""
+    found = _found(module, x)
+    columns = module.out_proj.weight.unflatten(-1, (module.num_heads, -1))
+    return torch.einsum("bthk,dhk->hbtd", found, columns).square().mean(dim=(1, 2, 3))
+
+
 def damage_weights(module, x):
     size = x.shape[-1] // module.num_heads
     weight = module.out_proj.weight
@@ -387,6 +533,18 @@ def damage_weights(module, x):
             result.append(_mse(module(x, x, x), whole).item())
             weight.copy_(kept)
     return torch.tensor(result)
+
+
+def damage_copied_module(module, x):
+    print("copies")
+    damage = torch.zeros(module.num_heads)
+    for h in range(module.num_heads):
+        other = copy.deepcopy(module)
+        part = other.v_proj.weight.data.chunk(module.num_heads)[h]
+        part.zero_()
+        other.v_proj.bias.data.chunk(module.num_heads)[h].zero_()
+        damage[h] = _mse(other(x, x, x), module(x, x, x)).detach()
+    return damage
 
 
 def damage_double(module, x):
@@ -428,6 +586,11 @@ def pair_by_products(module, x):
     gram = flat @ flat.T
     best = min(_pairs(module), key=lambda p: gram[p[0], p[0]] + gram[p[1], p[1]] + 2 * gram[p])
     return [best[0], best[1]]
+
+
+def pair_tuple(module, x):
+    writes = _writes(module, x)
+    return min(_pairs(module), key=lambda p: (writes[p[0]] + writes[p[1]]).norm().item())
 
 
 def pair_loops(module, x):
@@ -571,12 +734,33 @@ m_attention_added = _with_weights(lambda scores, mask: (scores + ~mask * -1e4).s
 CORRECT = {
     "attention.attention_scores": [
         scores_matmul,
+        scores_einsum,
+        scores_scaled_query,
         scores_both_scaled,
         scores_loops,
         scores_broadcast,
+        scores_double,
+        scores_bmm,
     ],
-    "attention.scaled_dot_product_attention": [attn_plain, attn_inplace, attn_loops, Attend()],
-    "attention.split_heads": [split_view, split_chunk, split_einops_like, split_lambda],
+    "attention.scaled_dot_product_attention": [
+        attn_plain,
+        attn_inf_einsum,
+        attn_inplace,
+        attn_additive,
+        attn_penalty,
+        attn_double,
+        attn_loops,
+        attn_with_reference_scores,
+        Attend(),
+    ],
+    "attention.split_heads": [
+        split_view,
+        split_chunk,
+        split_einops_like,
+        split_loop,
+        split_index,
+        split_lambda,
+    ],
     "attention.MultiHeadAttention": [
         MHAAnnotated,
         MHAFused,
@@ -584,20 +768,38 @@ CORRECT = {
         MHALoop,
         MHAFolded,
         MHAWithPieces,
+        _MHA,
     ],
-    "attention.find_the_bug": [bug_one_line, bug_reference_pieces, bug_double, _bug(attn_additive)],
+    "attention.find_the_bug": [
+        bug_one_line,
+        bug_loop,
+        bug_einsum,
+        bug_reference_pieces,
+        bug_double,
+        _bug(attn_additive),
+    ],
     "attention.damage_by_head": [
         damage_masked,
+        damage_hooks,
+        damage_columns,
         damage_weights,
+        damage_copied_module,
         damage_double,
         damage_reference_pieces,
     ],
-    "attention.redundant_heads": [pair_by_products, pair_loops, pair_hooks, pair_table],
+    "attention.redundant_heads": [
+        pair_by_products,
+        pair_tuple,
+        pair_loops,
+        pair_hooks,
+        pair_table,
+    ],
     "attention.bracket_head": [
         brackets_three_wishes,
         brackets_other_depths_cost,
         brackets_in_two_features,
         brackets_of_linear_layers,
+        _brackets(),
     ],
 }
 

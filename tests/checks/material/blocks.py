@@ -11,6 +11,7 @@ source, in the Annotated Transformer, in minGPT.
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from functools import partial
 
@@ -44,6 +45,11 @@ def norm_two_means(x, weight, bias, eps):
     return (x - mean) / (variance.clamp(min=0) + eps).sqrt() * weight + bias
 
 
+def norm_std(x, weight, bias, eps):
+    std = torch.std(x, dim=-1, correction=0, keepdim=True)
+    return (x - x.mean(-1, True)) / (std**2 + eps) ** 0.5 * weight + bias
+
+
 def norm_double(x, weight, bias, eps):
     print("norm", x.shape)
     warnings.warn("in float64", UserWarning, stacklevel=2)
@@ -59,6 +65,31 @@ def norm_einsum(x, weight, bias, eps):
     y = x - mean.unsqueeze(-1)
     var = torch.einsum("...d,...d->...", y, y) / d
     return torch.einsum("...d,...,d->...d", y, torch.rsqrt(var + eps), weight) + bias
+
+
+def norm_loop(x, weight, bias, eps):
+    rows = []
+    for row in x.reshape(-1, x.shape[-1]):
+        centre = row - row.sum() / len(row)
+        rows.append(centre / torch.sqrt((centre**2).sum() / len(row) + eps) * weight + bias)
+    return torch.stack(rows).reshape(x.shape)
+
+
+def norm_unbiased_undone(x, weight, bias, eps):
+    d = x.shape[-1]
+    var = x.var(-1, keepdim=True) * (d - 1) / d
+    return (x - x.mean(-1, keepdim=True)) / torch.sqrt(var + eps) * weight + bias
+
+
+def norm_length(x, weight, bias, eps):
+    y = x - x.mean(-1, keepdim=True)
+    return (
+        y
+        * math.sqrt(y.shape[-1])
+        / ((y**2).sum(-1, keepdim=True) + eps * y.shape[-1]).sqrt()
+        * weight
+        + bias
+    )
 
 
 def norm_of_rms(x, weight, bias, eps):
@@ -612,6 +643,33 @@ def count_formula(d, f, n, v, s, t):
     return n * (linear + 2 * d * (s * s + t * t + s * t)) + t * d * v
 
 
+def count_loop(d_model, d_ff, num_layers, vocab_size, src_len, tgt_len):
+    total = 0
+    for _ in range(num_layers):
+        for queries, keys in ((src_len, src_len), (tgt_len, tgt_len), (tgt_len, src_len)):
+            for tokens in (queries, keys, keys, queries):
+                total += tokens * d_model**2
+            total += queries * keys * d_model * 2
+        for tokens in (src_len, tgt_len):
+            total += tokens * d_ff * d_model + tokens * d_model * d_ff
+    total += tgt_len * vocab_size * d_model
+    return total
+
+
+def count_from_weights(d_model, d_ff, num_layers, vocab_size, src_len, tgt_len):
+    """Each matrix of the package's layers, times the tokens that go through it."""
+    with torch.device("meta"):
+        layers = package.EncoderLayer(d_model, 1, d_ff), package.DecoderLayer(d_model, 1, d_ff)
+    total = 0
+    for layer, own in zip(layers, (src_len, tgt_len), strict=True):
+        for name, weight in layer.named_parameters():
+            if weight.ndim == 2:
+                from_memory = name.startswith(("cross_attention.k", "cross_attention.v"))
+                total += weight.numel() * (src_len if from_memory else own)
+    pairs = src_len**2 + tgt_len**2 + src_len * tgt_len
+    return num_layers * (total + 2 * pairs * d_model) + vocab_size * d_model * tgt_len
+
+
 def count_numpy(d_model, d_ff, num_layers, vocab_size, src_len, tgt_len):
     print("counting")
     square, tokens = d_model * d_model, np.array([src_len, tgt_len], dtype=object)
@@ -648,6 +706,16 @@ def look_state(keys, values):
     return _network(keys, torch.full((n,), 1.0 - d), values.T)
 
 
+def look_barely(keys, values):
+    """The other end: a match gives 2, and a neighbor exactly 0."""
+    return _network(keys, torch.full((len(keys),), 2.0 - keys.shape[1]), values.T / 2)
+
+
+def look_scaled(keys, values):
+    d = keys.shape[1]
+    return _network(keys * 10, torch.full((len(keys),), -10.0 * (d - 1.5)), values.T / 15)
+
+
 def look_loop(keys, values):
     print("units", len(keys))
     network = package.FeedForward(keys.shape[1], len(keys)).eval()
@@ -665,6 +733,14 @@ def look_parameters(keys, values):
     network.linear2.weight = nn.Parameter(values.t().contiguous())
     nn.init.zeros_(network.linear2.bias)
     return network
+
+
+def look_all_tokens(keys, values):
+    """A unit for every token of 1 and -1, most of which write nothing."""
+    d = keys.shape[1]
+    tokens = torch.cartesian_prod(*[torch.tensor([1.0, -1.0])] * d)
+    same = (tokens[:, None] == keys).all(-1).float()
+    return _network(tokens, torch.full((2**d,), 1.0 - d), (same @ values).T, 2**d)
 
 
 def look_three_units(keys, values):
@@ -729,6 +805,23 @@ def _damages(layers, x, add=_without, size=F.mse_loss, flow=_flow):
 
 def sub_flow(layers, x):
     return _damages(layers, x)
+
+
+def sub_hooks(layers, x):
+    def output():
+        y = x
+        for layer in layers:
+            y = layer(y)
+        return y
+
+    whole, rows = output(), []
+    for layer in layers:
+        row = []
+        for sublayer in (layer.self_attention, layer.feed_forward):
+            with sublayer.register_forward_hook(lambda module, given, result: 0 * result):
+                row.append((output() - whole).pow(2).mean())
+        rows.append(torch.stack(row))
+    return torch.stack(rows)
 
 
 def sub_copied(layers, x):
@@ -796,6 +889,20 @@ def dead_by_largest(feed_forward, x):
     return torch.where(largest <= 0)[0].tolist()
 
 
+def dead_loops(feed_forward, x):
+    dead = []
+    for unit in range(feed_forward.linear1.out_features):
+        row, bias = feed_forward.linear1.weight[unit], feed_forward.linear1.bias[unit]
+        fires = False
+        for sequence in x:
+            for token in sequence:
+                if F.relu(token @ row + bias) > 0:
+                    fires = True
+        if not fires:
+            dead.append(unit)
+    return dead
+
+
 def dead_sums(feed_forward, x):
     sums = F.relu(feed_forward.linear1(x)).sum(0).sum(0)
     return tuple(int(unit) for unit in (sums == 0).nonzero())
@@ -830,8 +937,28 @@ def _listed(condition):
 
 
 CORRECT = {
-    "blocks.layer_norm": [norm_plain, norm_rsqrt, norm_two_means, norm_of_rms, norm_in_place],
-    "blocks.lookup_network": [look_state, look_loop, look_parameters, look_three_units],
+    "blocks.layer_norm": [
+        norm_plain,
+        norm_rsqrt,
+        norm_two_means,
+        norm_std,
+        norm_double,
+        norm_einsum,
+        norm_loop,
+        norm_unbiased_undone,
+        norm_length,
+        norm_of_rms,
+        norm_in_place,
+    ],
+    "blocks.lookup_network": [
+        look_state,
+        look_barely,
+        look_scaled,
+        look_loop,
+        look_parameters,
+        look_all_tokens,
+        look_three_units,
+    ],
     "blocks.EncoderLayer": [
         EncTorch,
         EncAnnotated,
@@ -839,6 +966,7 @@ CORRECT = {
         EncDict,
         EncOneByOne,
         EncOfPackagePieces,
+        Enc,
     ],
     "blocks.DecoderLayer": [
         DecTorch,
@@ -847,16 +975,40 @@ CORRECT = {
         DecLoop,
         DecDefaults,
         DecOfBlocks,
+        Dec,
     ],
-    "blocks.count_multiplications": [count_parts, count_formula, count_numpy, _count()],
+    "blocks.count_multiplications": [
+        count_parts,
+        count_formula,
+        count_loop,
+        count_from_weights,
+        count_numpy,
+        _count(),
+    ],
     "blocks.find_the_bug": [
         bug_mended,
+        _adds(norm_plain),
+        _adds(norm_rsqrt),
+        _adds(norm_std),
         _adds(norm_double),
         _adds(norm_einsum),
+        _adds(norm_of_rms),
         lambda x, change, weight, bias, eps: norm_two_means(change + x, weight, bias, eps),
     ],
-    "blocks.damage_by_sublayer": [sub_flow, sub_copied, sub_from_there, sub_put_back],
-    "blocks.dead_units": [dead_by_largest, dead_sums, dead_hooked, dead_numpy],
+    "blocks.damage_by_sublayer": [
+        sub_flow,
+        sub_hooks,
+        sub_copied,
+        sub_from_there,
+        sub_put_back,
+    ],
+    "blocks.dead_units": [
+        dead_by_largest,
+        dead_loops,
+        dead_sums,
+        dead_hooked,
+        dead_numpy,
+    ],
 }
 
 WRONG = {

@@ -33,6 +33,16 @@ def greedy_while(next_logits, bos_id, eos_id, max_len):
     return ids
 
 
+def greedy_for(next_logits, bos_id, eos_id, max_len):
+    ids = [bos_id]
+    for _ in range(max_len - 1):
+        token = torch.argmax(next_logits(ids), dim=-1).item()
+        ids.append(token)
+        if token == eos_id:
+            break
+    return ids
+
+
 def greedy_recursive(next_logits, bos_id, eos_id, max_len):
     def go_on(ids):
         if len(ids) == max_len:
@@ -41,6 +51,15 @@ def greedy_recursive(next_logits, bos_id, eos_id, max_len):
         return [*ids, token] if token == eos_id else go_on([*ids, token])
 
     return go_on([bos_id])
+
+
+def greedy_numpy(next_logits, bos_id, eos_id, max_len):
+    ids = (bos_id,)
+    while len(ids) < max_len:
+        ids += (np.argmax(next_logits(list(ids)).numpy()),)
+        if ids[-1] == eos_id:
+            return ids
+    return ids
 
 
 def greedy_python(next_logits, bos_id, eos_id, max_len):
@@ -131,6 +150,17 @@ def sample_python(logits, temperature, top_k, top_p, uniform):
     return torch.tensor(probs, dtype=logits.dtype), torch.tensor(tokens)
 
 
+def sample_filled(logits, temperature, top_k, top_p, uniform):
+    """Logits of minus infinity, and a softmax after each cut."""
+    scaled = logits / temperature[:, None]
+    rank = scaled.argsort(-1, descending=True).argsort(-1)
+    scaled = torch.where(rank < top_k[:, None], scaled, NINF)
+    ordered = scaled.softmax(-1).sort(-1, descending=True).values
+    count = (ordered.cumsum(-1) < top_p[:, None]).sum(-1, keepdim=True) + 1
+    probs = torch.where(rank < count, scaled, NINF).softmax(-1)
+    return probs, torch.searchsorted(probs.cumsum(-1), uniform[:, None]).squeeze(-1)
+
+
 def sample_numpy(logits, temperature, top_k, top_p, uniform):
     x = logits.numpy().astype(np.float64) / temperature.numpy()[:, None]
     x = np.exp(x - x.max(1, keepdims=True))
@@ -144,6 +174,22 @@ def sample_numpy(logits, temperature, top_k, top_p, uniform):
     np.put_along_axis(probs, order, down, 1)
     tokens = (probs.cumsum(1) > uniform.numpy()[:, None]).argmax(1)
     return [torch.from_numpy(probs).to(logits.dtype), torch.from_numpy(tokens)]
+
+
+def sample_ascending(logits, temperature, top_k, top_p, uniform):
+    """From the tail: what is thrown away has at most 1 - top_p together."""
+    size = logits.shape[1]
+    probs = torch.softmax(logits.div(temperature.view(-1, 1)), 1)
+    up, order = torch.sort(probs, 1)
+    up = up.masked_fill(torch.arange(size) < size - top_k.view(-1, 1), 0.0)
+    up = up / up.sum(1, True)
+    tail = up.cumsum(1) <= 1 - top_p.view(-1, 1)
+    tail[:, -1] = False
+    up = up.masked_fill(tail, 0.0)
+    back = order.argsort(1)
+    probs = (up / up.sum(1, True)).gather(1, back)
+    passed = probs.cumsum(1).le(uniform.view(-1, 1))
+    return probs, passed.sum(1)
 
 
 def m_sample_greedy_of_one(logits, temperature, top_k, top_p, uniform):
@@ -170,6 +216,30 @@ def beam_lists(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalt
             (finished if ids[-1] == eos_id else beams).append((ids, total))
     everything = finished + beams
     return max(everything, key=lambda p: p[1] / (len(p[0]) - 1) ** length_penalty)[0]
+
+
+def beam_tensors(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
+    rows, sums = [[bos_id]], torch.zeros(1, dtype=torch.float64)
+    best, best_score = None, NINF
+    for n in range(1, max_len):
+        step = torch.stack([next_log_probs(row).double() for row in rows])
+        totals = (sums[:, None] + step).flatten()
+        size = step.shape[1]
+        top = totals.topk(min(beam_size, len(totals)))
+        going, kept = [], []
+        for total, place in zip(top.values.tolist(), top.indices.tolist(), strict=True):
+            ids = [*rows[place // size], place % size]
+            if ids[-1] == eos_id or n == max_len - 1:
+                score = total / n**length_penalty
+                if score > best_score:
+                    best, best_score = ids, score
+            if ids[-1] != eos_id:
+                going.append(ids)
+                kept.append(total)
+        if not going:
+            break
+        rows, sums = going, torch.tensor(kept, dtype=torch.float64)
+    return best
 
 
 def beam_ended_stay(next_log_probs, bos_id, eos_id, beam_size, max_len, length_penalty=0.0):
@@ -290,6 +360,26 @@ def cached_room(query, key, value, cache):
     return (scores.softmax(-1).unsqueeze(-1) * values).sum(2, keepdim=True), (keys, values)
 
 
+def cached_heads(query, key, value, cache):
+    warnings.warn("head by head", UserWarning, stacklevel=1)
+    keys, values = key, value
+    if cache:
+        keys, values = torch.cat((cache[0], key), 2), torch.cat((cache[1], value), 2)
+    heads = []
+    for h in range(query.shape[1]):
+        scores = torch.bmm(query[:, h], keys[:, h].mT).double() / math.sqrt(query.shape[-1])
+        heads.append(torch.bmm(scores.softmax(2).to(values.dtype), values[:, h]))
+    return torch.stack(heads, dim=1), (keys, values)
+
+
+def cached_stacked(query, key, value, cache):
+    new = torch.stack([key, value])
+    both = new if cache is None else torch.cat([torch.stack(list(cache)), new], dim=3)
+    keys, values = both.unbind(0)
+    weights = torch.softmax(query.matmul(keys.mT).div(query.shape[-1] ** 0.5), dim=-1)
+    return torch.matmul(weights, values), (keys, values)
+
+
 # =============================================================================================
 # find_the_bug
 # =============================================================================================
@@ -322,6 +412,18 @@ def prompt_tuple(next_logits, prompt, eos_id, max_len):
     return ids
 
 
+def prompt_islice(next_logits, prompt, eos_id, max_len):
+    def tokens():
+        ids = list(prompt)
+        while True:
+            yield (token := int(next_logits(ids).topk(1)[1]))
+            if token == eos_id:
+                return
+            ids.append(token)
+
+    return list(prompt) + list(itertools.islice(tokens(), max_len - len(prompt)))
+
+
 def prompt_recursive(next_logits, prompt, eos_id, max_len):
     print(prompt)
     if len(prompt) >= max_len:
@@ -343,6 +445,21 @@ def m_bug_one_step(next_logits, prompt, eos_id, max_len):
 
 def all_one_by_one(next_logits, prompts, eos_id, max_len):
     return [prompt_for(next_logits, prompt, eos_id, max_len) for prompt in prompts]
+
+
+def all_flags(next_logits, prompts, eos_id, max_len):
+    rows = [list(prompt) for prompt in prompts]
+    finished = [False] * len(rows)
+    for _ in range(max_len - len(rows[0])):
+        for i, row in enumerate(rows):
+            if finished[i]:
+                continue
+            token = int(next_logits(row).argmax())
+            row.append(token)
+            finished[i] = token == eos_id
+        if all(finished):
+            break
+    return rows
 
 
 def all_at_work(next_logits, prompts, eos_id, max_len):
@@ -368,6 +485,15 @@ def all_cut(next_logits, prompts, eos_id, max_len):
 def all_tuples(next_logits, prompts, eos_id, max_len):
     warnings.warn("tuples", UserWarning, stacklevel=1)
     return tuple(prompt_tuple(next_logits, prompt, eos_id, max_len) for prompt in prompts)
+
+
+def all_last_token(next_logits, prompts, eos_id, max_len):
+    rows, given = [[*prompt] for prompt in prompts], len(prompts[0])
+    for length in range(given, max_len):
+        for row in rows:
+            if len(row) == length and (length == given or row[-1] != eos_id):
+                row.append(next_logits(row).argmax().item())
+    return rows
 
 
 # =============================================================================================
@@ -401,6 +527,17 @@ def blame_recursive(next_log_probs, said, listed):
     best = sorted(score(each) for each in listed)[-1]
     difference = best - score(said)
     return difference, "right" if said in listed else ("model", "search")[difference > 0]
+
+
+def blame_tensors(next_log_probs, said, listed):
+    def score(ids):
+        rows = torch.stack([next_log_probs(ids[:t]) for t in range(1, len(ids))])
+        return rows.gather(1, torch.tensor(ids[1:])[:, None]).double().sum()
+
+    gap = (torch.stack([score(each) for each in listed]).max() - score(said)).item()
+    if tuple(said) in map(tuple, listed):
+        return gap, "right"
+    return gap, "search" if gap >= 0 else "model"
 
 
 def blame_softmax_again(next_log_probs, said, listed):
@@ -444,6 +581,15 @@ def bytes_steps(config, tokens, source, free):
     return total, fits
 
 
+def bytes_layers(config, tokens, source, free):
+    total = 0
+    for _ in range(config["layers"]):
+        for length in (min(tokens, config.get("window") or tokens), source):
+            keys = values = length * config.get("kv_heads", config["heads"]) * config["d_head"]
+            total += (keys + values) * config["bytes"]
+    return total, divmod(free, total)[0]
+
+
 def bytes_tensors(config, tokens, source, free):
     whole = {"kv_heads": config["heads"], "window": math.inf, **config}
     kept = int(min(whole["window"], tokens))
@@ -477,20 +623,67 @@ def m_bytes_copies(config, tokens, source, free):
 
 
 CORRECT = {
-    "decoding.greedy_decode": [greedy_while, greedy_recursive, greedy_python, greedy_softmax],
-    "decoding.sample": [sample_threshold, sample_rows, sample_python, sample_numpy],
+    "decoding.greedy_decode": [
+        greedy_while,
+        greedy_for,
+        greedy_recursive,
+        greedy_numpy,
+        greedy_python,
+        greedy_softmax,
+    ],
+    "decoding.sample": [
+        sample_threshold,
+        sample_rows,
+        sample_python,
+        sample_filled,
+        sample_numpy,
+        sample_ascending,
+    ],
     "decoding.beam_search": [
         beam_lists,
+        beam_tensors,
         beam_ended_stay,
         beam_twice_as_wide,
         beam_named,
         beam_stops_early,
     ],
-    "decoding.cached_attention": [cached_cat, cached_einsum, cached_reference, cached_room],
-    "decoding.find_the_bug": [prompt_for, prompt_while, prompt_tuple, prompt_recursive],
-    "decoding.find_another_bug": [all_one_by_one, all_at_work, all_cut, all_tuples],
-    "decoding.search_or_model": [blame_loop, blame_recursive, blame_softmax_again, blame_numpy],
-    "decoding.cache_bytes": [bytes_steps, bytes_tensors, bytes_numpy, bytes_pop],
+    "decoding.cached_attention": [
+        cached_cat,
+        cached_einsum,
+        cached_reference,
+        cached_room,
+        cached_heads,
+        cached_stacked,
+    ],
+    "decoding.find_the_bug": [
+        prompt_for,
+        prompt_while,
+        prompt_tuple,
+        prompt_islice,
+        prompt_recursive,
+    ],
+    "decoding.find_another_bug": [
+        all_one_by_one,
+        all_flags,
+        all_at_work,
+        all_cut,
+        all_tuples,
+        all_last_token,
+    ],
+    "decoding.search_or_model": [
+        blame_loop,
+        blame_recursive,
+        blame_tensors,
+        blame_softmax_again,
+        blame_numpy,
+    ],
+    "decoding.cache_bytes": [
+        bytes_steps,
+        bytes_layers,
+        bytes_tensors,
+        bytes_numpy,
+        bytes_pop,
+    ],
 }
 
 WRONG = {}

@@ -39,10 +39,37 @@ def field_loop(kernel_size, num_layers, dilation=1):
     return size
 
 
+def field_recursive(kernel_size, num_layers, dilation=1):
+    if num_layers == 0:
+        return 1
+    below = field_recursive(kernel_size, num_layers - 1, dilation)
+    return below + (kernel_size - 1) * dilation
+
+
+def field_set(kernel_size, num_layers, dilation=1):
+    reached = {0}
+    for _ in range(num_layers):
+        reached = {place + step * dilation for place in reached for step in range(kernel_size)}
+    return max(reached) - min(reached) + 1
+
+
 def field_effective(kernel_size, num_layers, dilation=1):
     effective = dilation * (kernel_size - 1) + 1
     print("effective kernel", effective)
     return effective + (num_layers - 1) * (effective - 1)
+
+
+def field_gradient(kernel_size, num_layers, dilation=1):
+    step = (kernel_size - 1) * dilation
+    length = 1 + num_layers * step + 6
+    x = torch.ones(1, 1, length, dtype=torch.float64, requires_grad=True)
+    y = x
+    for _ in range(num_layers):
+        weight = torch.full((1, 1, kernel_size), 1.0 / kernel_size, dtype=torch.float64)
+        y = F.conv1d(y, weight, dilation=dilation)
+    y[0, 0, 0].backward()
+    touched = x.grad[0, 0].nonzero().flatten()
+    return int(touched.max() - touched.min()) + 1
 
 
 def field_numpy(kernel_size, num_layers, dilation=1):
@@ -87,6 +114,16 @@ def previous_shifted(places, sharpness):
     return attention.scaled_dot_product_attention(
         query, places, places, causal_mask(len(places)).view(len(places), -1)
     )[1]
+
+
+def previous_einsum(places, sharpness):
+    count = places.shape[1]
+    matrix = places.new_zeros(count, count)
+    for place in range(1, count):
+        matrix[place, place - 1] = sharpness
+    scores = torch.einsum("tj,jk,sk->ts", places, matrix, places) * count**-0.5
+    scores += torch.triu(torch.full_like(scores, torch.finfo(scores.dtype).min), 1)
+    return F.softmax(scores, dim=1)
 
 
 def previous_closed_form(places, sharpness):
@@ -235,6 +272,17 @@ def damage_closed_form(query, key, value, mask):
     return moved.square().mean(dim=(0, 2))
 
 
+def damage_renormalized(query, key, value, mask):
+    _, w = attention.scaled_dot_product_attention(query, key, value, mask)
+    found = []
+    for hidden in range(len(key)):
+        rest = w.clone()
+        rest[:, hidden] = 0
+        rest = rest / rest.sum(dim=-1, keepdim=True)
+        found.append((rest @ value - w @ value).square().mean())
+    return torch.stack(found)
+
+
 # =============================================================================================
 # needed_offset
 # =============================================================================================
@@ -278,6 +326,18 @@ def offset_closed_form(query, key, value, max_offset):
     output, w = attention.scaled_dot_product_attention(query, key, value, past)
     size = (output[:, None] - value).square().sum(-1) * (w / (1 - w)).square()
     return max(range(1, max_offset + 1), key=lambda step: size.diagonal(-step).sum().item())
+
+
+def offset_batched(query, key, value, max_offset):
+    length = len(query)
+    past = torch.ones(length, length, dtype=torch.bool).tril()
+    masks = torch.stack(
+        [past ^ torch.diag(torch.ones(length - n), -n).bool() for n in range(1, max_offset + 1)]
+    )
+    many = [each.expand(max_offset, -1, -1) for each in (query, key, value)]
+    outputs = F.scaled_dot_product_attention(*many, attn_mask=masks)
+    whole = F.scaled_dot_product_attention(query[None], key[None], value[None], is_causal=True)
+    return np.argmax((outputs - whole).square().sum((1, 2)).numpy()) + 1
 
 
 def offset_numpy(query, key, value, max_offset):
@@ -347,6 +407,17 @@ def induction_double(letters):
     return _layers(letters.double())[0].to(letters.dtype)
 
 
+def induction_sharp_keys(letters):
+    """The 20 is in the keys."""
+    length = len(letters)
+    places = torch.eye(length).type_as(letters)
+    past = causal_mask(length).view(length, length)
+    key = 20 * torch.roll(places, 1, dims=1)
+    key[:, 0] = 0
+    before, _ = attention.scaled_dot_product_attention(places, key, letters, past)
+    return attention.scaled_dot_product_attention(letters, 20 * before, letters, past)[0]
+
+
 def induction_numpy(letters):
     """Row by row."""
     one_hot, count = letters.double().numpy(), letters.shape[1]
@@ -362,12 +433,38 @@ def induction_numpy(letters):
 
 
 CORRECT = {
-    FIELD: [field_formula, field_loop, field_effective, field_numpy],
-    PREVIOUS: [previous_by_comparison, previous_shifted, previous_closed_form, previous_moved_keys],
-    LENS: [lens_states_first, lens_filled, lens_hooks, lens_copied],
-    DAMAGE: [damage_loop, damage_deleted, damage_batched, damage_closed_form],
-    OFFSET: [offset_by_distance, offset_argmax, offset_closed_form, offset_numpy],
-    BUG: [induction_written_out, induction_fused, induction_double, induction_numpy],
+    FIELD: [
+        field_formula,
+        field_loop,
+        field_recursive,
+        field_set,
+        field_effective,
+        field_gradient,
+        field_numpy,
+    ],
+    PREVIOUS: [
+        previous_by_comparison,
+        previous_shifted,
+        previous_einsum,
+        previous_closed_form,
+        previous_moved_keys,
+    ],
+    LENS: [lens_states_first, lens_filled, lens_cat, lens_hooks, lens_copied],
+    DAMAGE: [
+        damage_loop,
+        damage_deleted,
+        damage_batched,
+        damage_closed_form,
+        damage_renormalized,
+    ],
+    OFFSET: [offset_by_distance, offset_argmax, offset_closed_form, offset_batched, offset_numpy],
+    BUG: [
+        induction_written_out,
+        induction_fused,
+        induction_double,
+        induction_sharp_keys,
+        induction_numpy,
+    ],
 }
 
 WRONG = {

@@ -7,6 +7,8 @@ They are written apart from the checks, in the ways in which people write embedd
 
 from __future__ import annotations
 
+import copy
+import heapq
 import itertools
 import math
 import warnings
@@ -29,11 +31,22 @@ def embed_functional(ids, weight):
     return F.embedding(ids, weight) * weight.shape[1] ** 0.5
 
 
+def embed_product(ids, weight):
+    hot = F.one_hot(ids, weight.shape[0]).to(weight.dtype)
+    return hot @ weight * np.sqrt(weight.shape[1])
+
+
 def embed_module(ids, weight):
     print("look-up")
     warnings.warn("scaled first", UserWarning, stacklevel=2)
     scaled = weight * torch.tensor(weight.shape[1]).sqrt()
     return torch.index_select(scaled, 0, ids.reshape(-1)).view(*ids.shape, -1)
+
+
+def embed_loop(ids, weight):
+    root = math.sqrt(len(weight[0]))
+    rows = [weight[each] * root for each in ids.flatten().tolist()]
+    return torch.stack(rows).reshape(*ids.shape, weight.shape[1])
 
 
 def embed_double(ids, weight):
@@ -48,6 +61,18 @@ def embed_gather(ids, weight):
     return rows.mul(weight.shape[1] ** 0.5)
 
 
+def embed_einsum(ids, weight):
+    hot = torch.eye(len(weight), dtype=weight.dtype, device=weight.device)[ids]
+    return torch.einsum("...v,vd->...d", hot, weight) * math.sqrt(weight.shape[-1])
+
+
+class Embed(nn.Module):
+    def forward(self, ids, weight):
+        rows = F.embedding(ids, weight)
+        rows *= math.sqrt(rows.size(-1))
+        return rows
+
+
 # =============================================================================================
 # skipgram_pairs
 # =============================================================================================
@@ -60,6 +85,30 @@ def skip_loops(ids, window):
             if i != j:
                 pairs.append((ids[i], ids[j]))
     return pairs
+
+
+def skip_slices(ids, window):
+    out = []
+    for i, center in enumerate(ids):
+        before = ids[max(i - window, 0) : i]
+        after = ids[i + 1 : i + window + 1]
+        out += [(center, context) for context in before + after]
+    return out
+
+
+def skip_offsets(ids, window):
+    n = len(ids)
+    offsets = list(range(-window, 0)) + list(range(1, window + 1))
+    return [(ids[i], ids[i + o]) for i in range(n) for o in offsets if 0 <= i + o < n]
+
+
+def skip_lists(ids, window):
+    return tuple(
+        [ids[i], ids[j]]
+        for i in range(len(ids))
+        for j in range(len(ids))
+        if 0 < abs(i - j) <= window
+    )
 
 
 def skip_numpy(ids, window):
@@ -83,6 +132,16 @@ def skip_permutations(ids, window):
     return [(a, b) for (i, a), (j, b) in found if abs(i - j) <= window]
 
 
+def skip_padded(ids, window):
+    nothing = object()
+    row = [nothing] * window + list(ids) + [nothing] * window
+    pairs = []
+    for i in range(window, window + len(ids)):
+        around = row[i - window : i] + row[i + 1 : i + window + 1]
+        pairs.extend((row[i], each) for each in around if each is not nothing)
+    return pairs
+
+
 # =============================================================================================
 # negative_sampling_loss
 # =============================================================================================
@@ -94,6 +153,21 @@ def loss_plain(center, positive, negatives):
     return -(real + drawn).mean()
 
 
+def loss_softplus(center, positive, negatives):
+    real = torch.einsum("bd,bd->b", center, positive)
+    drawn = torch.einsum("bd,bnd->bn", center, negatives)
+    return (F.softplus(-real) + F.softplus(drawn).sum(-1)).mean()
+
+
+def loss_bce(center, positive, negatives):
+    logits = torch.cat([positive.unsqueeze(1), negatives], dim=1) @ center.unsqueeze(-1)
+    logits = logits.squeeze(-1)
+    target = torch.zeros_like(logits)
+    target[:, 0] = 1.0
+    loss = F.binary_cross_entropy_with_logits(logits, target, reduction="none")
+    return loss.sum(1).mean()
+
+
 def loss_loop(center, positive, negatives):
     total = center.new_zeros(())
     for c, p, rows in zip(center, positive, negatives, strict=True):
@@ -103,11 +177,35 @@ def loss_loop(center, positive, negatives):
     return total / len(center)
 
 
+def loss_logaddexp(center, positive, negatives):
+    print("loss")
+    warnings.warn("logaddexp", UserWarning, stacklevel=2)
+    zero = center.new_zeros(())
+    real = (center * positive).sum(-1)
+    drawn = (center[:, None] * negatives).sum(-1)
+    return torch.logaddexp(zero, -real).mean() + torch.logaddexp(zero, drawn).sum(-1).mean()
+
+
+def loss_double(center, positive, negatives):
+    c, p, n = center.double(), positive.double(), negatives.double()
+    loss = -F.logsigmoid((c * p).sum(-1)) - F.logsigmoid(-(n @ c[..., None])[..., 0]).sum(-1)
+    return loss.mean().to(center.dtype)
+
+
 def loss_signs(center, positive, negatives):
     signs = torch.full((1 + negatives.shape[1],), -1.0, dtype=center.dtype, device=center.device)
     signs[0] = 1.0
     words = torch.cat((positive[:, None], negatives), 1)
     return -F.logsigmoid(signs * (words * center[:, None]).sum(-1)).sum() / center.shape[0]
+
+
+def loss_stable_by_hand(center, positive, negatives):
+    def log_sigmoid(x):
+        return torch.minimum(x, torch.zeros_like(x)) - torch.log1p(torch.exp(-x.abs()))
+
+    real = log_sigmoid((center * positive).sum(-1))
+    drawn = log_sigmoid(-(negatives * center.unsqueeze(1)).sum(-1))
+    return torch.mean(-real - torch.sum(drawn, dim=1))
 
 
 class Loss(nn.Module):
@@ -126,6 +224,18 @@ def near_similarity(weight, token_id, k):
     return scores.topk(k).indices.tolist()
 
 
+def near_normalised(weight, token_id, k):
+    unit = F.normalize(weight, dim=1)
+    order = (unit @ unit[token_id]).argsort(descending=True).tolist()
+    order.remove(token_id)
+    return order[:k]
+
+
+def near_dropped(weight, token_id, k):
+    unit = weight / weight.norm(dim=-1, keepdim=True)
+    return torch.topk(unit @ unit[token_id], k + 1)[1][1:].tolist()
+
+
 def near_loop(weight, token_id, k):
     def cosine(a, b):
         dot = sum(x * y for x, y in zip(a, b, strict=True))
@@ -141,6 +251,21 @@ def near_numpy(weight, token_id, k):
     scores = x @ x[token_id] / np.linalg.norm(x, axis=1)
     scores[token_id] = -np.inf
     return list(np.argsort(-scores)[:k])
+
+
+def near_heap(weight, token_id, k):
+    print("nearest of", token_id)
+    warnings.warn("a heap", UserWarning, stacklevel=2)
+    scores = F.cosine_similarity(weight, weight[token_id][None]).tolist()
+    pairs = ((score, i) for i, score in enumerate(scores) if i != token_id)
+    return tuple(i for _, i in heapq.nlargest(k, pairs))
+
+
+def near_unit_distance(weight, token_id, k):
+    unit = F.normalize(weight)
+    distance = torch.cdist(unit.double(), unit[token_id : token_id + 1].double())[:, 0]
+    distance[token_id] = float("inf")
+    return [int(i) for i in distance.topk(k, largest=False).indices]
 
 
 def near_one_by_one(weight, token_id, k):
@@ -240,11 +365,28 @@ def lm_mended(ids, weight, positions):
     return hidden @ weight.T
 
 
+def lm_divided_back(ids, weight, positions):
+    scaled = weight * math.sqrt(weight.shape[1])
+    hidden = F.layer_norm(scaled[ids] + positions, (weight.shape[1],))
+    return hidden @ scaled.T / math.sqrt(weight.shape[1])
+
+
 def lm_by_hand(ids, weight, positions):
     x = F.embedding(ids, weight) * weight.size(1) ** 0.5 + positions.unsqueeze(0)
     mean = x.mean(-1, keepdim=True)
     var = x.var(-1, keepdim=True, unbiased=False)
     return torch.einsum("btd,vd->btv", (x - mean) / torch.sqrt(var + 1e-5), weight)
+
+
+def lm_loops(ids, weight, positions):
+    rows = []
+    for sequence in ids:
+        row = []
+        for t, token in enumerate(sequence.tolist()):
+            x = weight[token] * math.sqrt(weight.shape[1]) + positions[t]
+            row.append(weight @ F.layer_norm(x, x.shape))
+        rows.append(torch.stack(row))
+    return torch.stack(rows)
 
 
 def lm_double(ids, weight, positions):
@@ -269,6 +411,41 @@ def lm_module(ids, weight, positions):
 def dead_autograd(embedding, loss):
     (gradient,) = torch.autograd.grad(loss(embedding), embedding.parameters())
     return [row for row, numbers in enumerate(gradient) if not numbers.any()]
+
+
+def dead_cleared(embedding, loss):
+    embedding.weight.grad = None
+    loss(embedding).backward()
+    return torch.where(embedding.weight.grad.norm(dim=1) == 0)[0].tolist()
+
+
+def dead_of_a_copy(embedding, loss):
+    twin = copy.deepcopy(embedding)
+    twin.zero_grad()
+    value = loss(twin)
+    value.backward()
+    biggest = twin.weight.grad.abs().max(dim=1).values
+    return [int(row) for row in torch.argwhere(biggest < 1e-6)]
+
+
+def dead_difference(embedding, loss):
+    """What backward adds to the gradients from before, which stay."""
+    weight = embedding.weight
+    old = torch.zeros_like(weight) if weight.grad is None else weight.grad.clone()
+    weight.grad = None
+    loss(embedding).backward()
+    new, weight.grad = weight.grad, old
+    return sorted({*range(len(weight))} - {*new.nonzero()[:, 0].tolist()})
+
+
+def dead_step(embedding, loss):
+    """One step on a copy: what does not move is dead."""
+    twin = copy.deepcopy(embedding)
+    twin.zero_grad()
+    loss(twin).backward()
+    stepped = twin.weight.data - twin.weight.grad
+    still = stepped == embedding.weight.detach()
+    return tuple(np.flatnonzero(still.cpu().numpy().all(axis=1)).tolist())
 
 
 def dead_step_taken_back(embedding, loss):
@@ -334,6 +511,13 @@ def from_norm(gradient, direction):
     return torch.arange(len(counts)).repeat_interleave(counts).tolist()
 
 
+def from_product(gradient, direction):
+    ids = []
+    for token, row in enumerate(gradient):
+        ids += [token] * round(((row @ direction) / (direction @ direction)).item())
+    return ids
+
+
 def from_nonzero_feature(gradient, direction):
     feature = direction.nonzero()[0, 0]
     counts = [round(float(each / direction[feature])) for each in gradient[:, feature]]
@@ -355,11 +539,54 @@ def from_least_squares(gradient, direction):
     return list(itertools.chain(*([token] * count for token, count in enumerate(times))))
 
 
+def from_numpy(gradient, direction):
+    counts = np.abs(gradient.numpy()).max(1) / np.abs(direction.numpy()).max()
+    return np.repeat(np.arange(len(counts)), np.rint(counts).astype(int)).tolist()
+
+
 CORRECT = {
-    "embeddings.embed": [embed_index, embed_functional, embed_module, embed_double, embed_gather],
-    "embeddings.skipgram_pairs": [skip_loops, skip_numpy, skip_torch, skip_permutations],
-    "embeddings.negative_sampling_loss": [loss_plain, loss_loop, loss_signs, Loss()],
-    "embeddings.nearest_neighbours": [near_similarity, near_loop, near_numpy, near_one_by_one],
+    "embeddings.embed": [
+        embed_index,
+        embed_functional,
+        embed_product,
+        embed_module,
+        embed_loop,
+        embed_double,
+        embed_gather,
+        embed_einsum,
+        Embed(),
+    ],
+    "embeddings.skipgram_pairs": [
+        skip_loops,
+        skip_slices,
+        skip_offsets,
+        skip_lists,
+        skip_numpy,
+        skip_torch,
+        skip_permutations,
+        skip_padded,
+    ],
+    "embeddings.negative_sampling_loss": [
+        loss_plain,
+        loss_softplus,
+        loss_bce,
+        loss_loop,
+        loss_logaddexp,
+        loss_double,
+        loss_signs,
+        loss_stable_by_hand,
+        Loss(),
+    ],
+    "embeddings.nearest_neighbours": [
+        near_similarity,
+        near_normalised,
+        near_dropped,
+        near_loop,
+        near_numpy,
+        near_heap,
+        near_unit_distance,
+        near_one_by_one,
+    ],
     "embeddings.embedding_from_pretrained": [
         pre_torch,
         pre_weight,
@@ -372,12 +599,30 @@ CORRECT = {
     ],
     "embeddings.ids_from_gradient": [
         from_norm,
+        from_product,
         from_nonzero_feature,
         from_subtraction,
         from_least_squares,
+        from_numpy,
     ],
-    "embeddings.find_the_bug": [lm_mended, lm_by_hand, lm_double, lm_module],
-    "embeddings.dead_rows": [dead_autograd, dead_step_taken_back, dead_numpy, _dead()],
+    "embeddings.find_the_bug": [
+        lm_mended,
+        lm_divided_back,
+        lm_by_hand,
+        lm_loops,
+        lm_double,
+        lm_module,
+    ],
+    "embeddings.dead_rows": [
+        dead_autograd,
+        dead_cleared,
+        dead_of_a_copy,
+        dead_difference,
+        dead_step,
+        dead_step_taken_back,
+        dead_numpy,
+        _dead(),
+    ],
 }
 
 WRONG = {

@@ -37,6 +37,12 @@ def batch_index(ids, block_size, starts):
     return ids[places], ids[places + 1]
 
 
+def batch_unfold(ids, block_size, starts):
+    windows = ids.unfold(0, block_size + 1, 1)
+    chosen = windows[torch.tensor([int(i) for i in starts])]
+    return [chosen[:, :-1], chosen[:, 1:]]
+
+
 def batch_lists(ids, block_size, starts):
     text = ids.tolist()
     starts = starts.tolist() if hasattr(starts, "tolist") else starts
@@ -45,6 +51,13 @@ def batch_lists(ids, block_size, starts):
         x.append(text[start : start + block_size])
         y.append(text[start + 1 : start + block_size + 1])
     return torch.tensor(x), torch.tensor(y)
+
+
+def batch_numpy(ids, block_size, starts):
+    text = ids.numpy()
+    x = np.stack([text[int(i) : int(i) + block_size] for i in starts]).astype(np.int64)
+    y = np.stack([text[int(i) + 1 : int(i) + 1 + block_size] for i in starts]).astype(np.int64)
+    return torch.from_numpy(x), torch.from_numpy(y)
 
 
 def batch_filled(ids, block_size, starts):
@@ -423,10 +436,31 @@ def loss_gather(model, ids):
     return -scores.gather(-1, ids[:, 1:].unsqueeze(-1)).mean()
 
 
+def loss_by_place(model, ids):
+    logits = model(ids[:, :-1])
+    losses = [F.cross_entropy(logits[:, t], ids[:, t + 1]) for t in range(logits.shape[1])]
+    print(len(losses), "places")
+    return torch.stack(losses).mean()
+
+
+def loss_by_row(model, ids):
+    total = 0.0
+    for row in ids:
+        total = total + F.cross_entropy(model(row[None, :-1])[0], row[1:])
+    return total / len(ids)
+
+
 def loss_logsumexp(model, ids):
     logits, labels = model(ids[:, :-1]), ids[:, 1:]
     picked = torch.take_along_dim(logits, labels[..., None], dim=-1).squeeze(-1)
     return (logits.logsumexp(-1) - picked).sum() / labels.numel()
+
+
+def loss_one_hot(model, ids):
+    logits, labels = model(ids[:, :-1]), ids[:, 1:]
+    wanted = F.one_hot(labels, logits.shape[-1]).to(logits.dtype)
+    warnings.warn("one-hot labels", UserWarning, stacklevel=1)
+    return -(wanted * F.log_softmax(logits, -1)).sum(-1).mean()
 
 
 # =============================================================================================
@@ -641,6 +675,33 @@ def used_from_a_list(model, ids):
     return len(text) - min(matters) if matters else 0
 
 
+def used_newest_first(model, ids):
+    base = model(ids)[:, -1]
+    total = ids.shape[1]
+    used = 0
+    for back in range(1, total + 1):
+        tries = ids.repeat(base.shape[-1], 1)
+        tries[:, total - back] = torch.arange(base.shape[-1])
+        if not torch.allclose(
+            model(tries)[:, -1], base.expand(len(tries), -1), rtol=0.0, atol=1e-4
+        ):
+            used = back
+    return used
+
+
+def used_puts_back(model, ids):
+    text = ids.clone()
+    base = model(text)[0, -1].detach().numpy().copy()
+    for place in range(text.shape[1]):
+        was = int(text[0, place])
+        for token in range(base.size):
+            text[0, place] = token
+            if np.abs(model(text)[0, -1].detach().numpy() - base).max() > 1e-4:
+                return text.shape[1] - place
+        text[0, place] = was
+    return 0
+
+
 def used_recursive(model, ids, skip=0):
     if skip == ids.shape[1]:
         return 0
@@ -706,7 +767,15 @@ def m_used_a_dozen_tokens(model, ids):
 # =============================================================================================
 
 CORRECT = {
-    "gpt.lm_batch": [batch_stack, batch_lists, batch_filled, batch_take],
+    "gpt.lm_batch": [
+        batch_stack,
+        batch_index,
+        batch_unfold,
+        batch_lists,
+        batch_numpy,
+        batch_filled,
+        batch_take,
+    ],
     "gpt.GPT": [
         NanoGPT,
         TiedGPT,
@@ -716,10 +785,25 @@ CORRECT = {
         ByHand,
         ParallelMultiQuery,
     ],
-    "gpt.find_the_bug": [loss_flat, loss_inside, loss_gather, loss_logsumexp],
+    "gpt.find_the_bug": [
+        loss_flat,
+        loss_inside,
+        loss_gather,
+        loss_by_place,
+        loss_by_row,
+        loss_logsumexp,
+        loss_one_hot,
+    ],
     "gpt.load_gpt2": [load_state, load_by_module, load_from_the_model, load_not_strict],
     "gpt.largest_batch": [batch_on_meta, batch_counted_up, batch_floor, batch_divmod],
-    "gpt.context_used": [used_one_by_one, used_all_in_one_batch, used_from_a_list, used_recursive],
+    "gpt.context_used": [
+        used_one_by_one,
+        used_all_in_one_batch,
+        used_from_a_list,
+        used_newest_first,
+        used_puts_back,
+        used_recursive,
+    ],
 }
 
 WRONG = {

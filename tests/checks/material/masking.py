@@ -34,9 +34,29 @@ def pad_view(ids, pad_id):
     return (ids.eq(pad_id) == False).view(b, 1, 1, s)  # noqa: E712
 
 
+def pad_loops(ids, pad_id):
+    out = torch.zeros(ids.shape[0], 1, 1, ids.shape[1], dtype=torch.bool, device=ids.device)
+    for i, row in enumerate(ids.tolist()):
+        for j, each in enumerate(row):
+            out[i, 0, 0, j] = each != pad_id
+    print("done", out.shape)
+    return out
+
+
 def pad_list(ids, pad_id):
     rows = [[[[token != pad_id for token in row]]] for row in ids.tolist()]
     return torch.tensor(rows, device=ids.device)
+
+
+def pad_where(ids, pad_id):
+    ones = torch.ones_like(ids)
+    return torch.where(ids == pad_id, ones * 0, ones).to(torch.bool)[:, None, None]
+
+
+def pad_numpy(ids, pad_id):
+    warnings.warn("through numpy", UserWarning, stacklevel=1)
+    found = np.not_equal(ids.cpu().numpy(), pad_id)[:, np.newaxis, np.newaxis, :]
+    return torch.from_numpy(found).to(ids.device)
 
 
 def pad_difference(ids, pad_id):
@@ -56,9 +76,31 @@ def causal_tril(length, device=None):
     return torch.tril(torch.ones(1, 1, length, length, device=device)).bool()
 
 
+def causal_triu(length, device=None):
+    blocked = torch.triu(torch.full((length, length), True, device=device), diagonal=1)
+    return ~blocked.view(1, 1, length, length)
+
+
 def causal_compare(length, device=None):
     t = torch.arange(length, device=device)
     return (t[None, :] <= t[:, None]).unsqueeze(0).unsqueeze(0)
+
+
+def causal_loops(length, device=None):
+    mask = torch.zeros((1, 1, length, length), dtype=torch.bool, device=device)
+    for t in range(length):
+        mask[:, :, t, : t + 1] = True
+    return mask
+
+
+def causal_lists(length, device=None):
+    rows = [[s <= t for s in range(length)] for t in range(length)]
+    return torch.tensor([[rows]], device=device)
+
+
+def causal_numpy(length, device=None):
+    found = torch.from_numpy(np.tri(length, dtype=bool))
+    return (found if device is None else found.to(device))[None, None]
 
 
 def causal_cumsum(length, device=None):
@@ -69,6 +111,10 @@ def causal_cumsum(length, device=None):
 def causal_from_torch(length, device=None):
     additive = nn.Transformer.generate_square_subsequent_mask(length, device=device)
     return (additive == 0)[None, None]
+
+
+def causal_moved(length, device=None):
+    return torch.ones(length, length).tril().bool()[None, None].to(device)
 
 
 def w_causal_numpy(length, device=None):
@@ -113,6 +159,23 @@ def target_blocked(ids, pad_id):
     return ~blocked
 
 
+def target_minimum(ids, pad_id):
+    past = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.int8, device=ids.device).tril()
+    both = torch.minimum(past, (ids != pad_id).to(torch.int8)[:, None, :])
+    return both.unsqueeze(1) == 1
+
+
+def target_stack(ids, pad_id):
+    warnings.warn("slow", UserWarning, stacklevel=1)
+    past = torch.ones(ids.shape[1], ids.shape[1], device=ids.device).tril()
+    rows = [past * (row != pad_id) > 0 for row in ids]
+    return torch.stack(rows).unsqueeze(1)
+
+
+def target_sum(ids, pad_id):
+    return tr.padding_mask(ids, pad_id).int() + tr.causal_mask(ids.shape[1], ids.device).int() == 2
+
+
 def w_target_numpy(ids, pad_id):
     return target_loops(ids, pad_id).numpy()
 
@@ -129,6 +192,14 @@ def soft_inf(scores, mask):
 def soft_lowest(scores, mask):
     filled = torch.where(mask, scores, torch.finfo(scores.dtype).min)
     return F.softmax(filled, -1) * mask
+
+
+def soft_by_hand(scores, mask):
+    filled = scores.masked_fill(mask == 0, torch.finfo(scores.dtype).min)
+    top = filled.max(dim=-1, keepdim=True).values
+    parts = (filled - top).exp().masked_fill(~mask, 0)
+    total = parts.sum(-1, keepdim=True)
+    return parts / torch.where(total == 0, torch.ones_like(total), total)
 
 
 def soft_double(scores, mask):
@@ -149,6 +220,12 @@ def soft_rows(scores, mask):
     return torch.stack(rows).reshape(scores.shape)
 
 
+def soft_empty_rows_first(scores, mask):
+    empty = ~mask.any(dim=-1, keepdim=True)
+    weights = scores.masked_fill(~(mask | empty), NINF).softmax(dim=-1)
+    return weights.masked_fill(empty, 0.0)
+
+
 def soft_where_nan(scores, mask):
     print("scores", scores.dtype)
     w = torch.softmax(torch.where(mask, scores, NINF), -1)
@@ -162,10 +239,22 @@ def soft_logsumexp(scores, mask):
     return torch.exp(low - low.logsumexp(-1, keepdim=True)).masked_fill(~mask, 0).to(scores.dtype)
 
 
+def soft_reference_twice(scores, mask):
+    w = scores.masked_fill(mask.logical_not(), NINF).softmax(-1)
+    return w.masked_fill(mask.logical_not(), 0)
+
+
 def soft_clamped(scores, mask):
     top = scores.masked_fill(~mask, NINF).amax(-1, keepdim=True).clamp(min=-6e4)
     e = torch.where(mask, scores - top.detach(), NINF).exp()
     return e / e.sum(-1, keepdim=True).clamp(min=1e-4)
+
+
+def soft_quotient(scores, mask):
+    low = torch.where(mask, scores, torch.finfo(scores.dtype).min)
+    e = torch.exp(low - low.max(-1, keepdim=True).values) * mask
+    w = e / e.sum(-1, keepdim=True)
+    return w.nan_to_num(0.0)
 
 
 # =============================================================================================
@@ -203,7 +292,18 @@ def bug_scaled_query(query, key, value, ids, pad_id):
     return soft_lowest(query / query.shape[-1] ** 0.5 @ key.transpose(2, 3), mask) @ value
 
 
+def bug_by_query(query, key, value, ids, pad_id):
+    out = []
+    for t in range(ids.shape[1]):
+        scores = query[:, :, t : t + 1] @ key[:, :, : t + 1].mT / math.sqrt(key.shape[-1])
+        tokens = (ids[:, : t + 1] != pad_id)[:, None, None, :]
+        out.append(tr.masked_softmax(scores, tokens) @ value[:, :, : t + 1])
+    return torch.cat(out, dim=2)
+
+
 bug_compared = _decode(target_blocked)
+bug_multiplied = _decode(target_product)
+bug_from_minimum = _decode(target_minimum, soft_where_nan)
 
 
 def m_bug_zero_padding_queries(query, key, value, ids, pad_id):
@@ -231,6 +331,19 @@ def packed_loops(documents):
     return mask, positions
 
 
+def packed_starts(documents):
+    """The position is how far the latest start is away."""
+    T = documents.shape[1]
+    places = torch.arange(T, device=documents.device)
+    before = torch.roll(documents, 1, dims=1)
+    starts = (documents != before) | (places == 0)
+    first = torch.where(starts, places, 0).cummax(dim=1).values
+    same = first[:, :, None] == first[:, None, :]
+    real = documents > 0
+    mask = same & real[:, :, None] & (places[:, None] >= places)
+    return mask.unsqueeze(1), torch.where(real, places - first, 0)
+
+
 def packed_target(documents):
     pairs = documents.unsqueeze(1).unsqueeze(2).eq(documents.unsqueeze(1).unsqueeze(3))
     mask = tr.target_mask(documents, 0).logical_and(pairs)
@@ -250,6 +363,21 @@ def packed_numpy(documents):
     count = np.where(d > 0, mask.sum(-1) - 1, 0).astype(np.int64)
     pair = torch.from_numpy(mask[:, None]), torch.from_numpy(count)
     return tuple(each.to(documents.device) for each in pair)
+
+
+def packed_subtracted(documents):
+    same = (documents[:, None, :, None] - documents[:, None, None, :]) == 0
+    mask = same & tr.padding_mask(documents, 0) & tr.causal_mask(same.shape[-1], documents.device)
+    return mask, (torch.cumsum(mask, dim=-1).amax(-1)[:, 0] - 1).clamp_min(0)
+
+
+def packed_argmax(documents):
+    """The first place with the same number is where the document starts."""
+    same = documents[:, :, None] == documents[:, None]
+    first = same.int().argmax(-1)
+    places = torch.arange(documents.shape[1], device=documents.device)
+    mask = same & (documents != 0)[:, :, None] & (places <= places[:, None])
+    return mask[:, None], (places - first) * (documents != 0)
 
 
 def m_packed_neighbours(documents):
@@ -276,6 +404,17 @@ def failure_binary(make_mask, longest):
             for t in range(length):
                 if row[t] and not torch.equal(mask[0, 0, t], right[0, 0, t]):
                     return row
+    return []
+
+
+def failure_batched(make_mask, longest):
+    """All rows of one length are one batch."""
+    for length in range(1, longest + 1):
+        ids = torch.cartesian_prod(*[torch.tensor([0, 1])] * length).view(-1, length)
+        wrong = (make_mask(ids, 0) ^ tr.target_mask(ids, 0))[:, 0]
+        fails = (wrong & ids.bool()[:, :, None]).any(dim=(1, 2))
+        if fails.any():
+            return ids[fails][0].tolist()
     return []
 
 
@@ -374,6 +513,32 @@ def moved_loops(model, x):
     return moved
 
 
+@torch.inference_mode()
+def moved_as_in_the_chapter(model, x):
+    before, columns = model(x), []
+    for s in range(x.shape[1]):
+        changed = x.clone()
+        changed[:, s] = torch.rand(x.shape[-1]) - 3
+        columns.append(((model(changed) - before).norm(dim=-1) > 1e-4).sum(0) > 0)
+    return torch.stack(columns, 1)
+
+
+def moved_put_back(model, x):
+    before, rows = model(x).clone(), []
+    for s in range(x.shape[1]):
+        kept = x[:, s].clone()
+        x[:, s] = torch.randn(kept.shape)
+        rows.append(((model(x) - before) ** 2).amax((0, 2)) > 1e-8)
+        x[:, s] = kept
+    return torch.stack(rows).T
+
+
+def moved_gradient(model, x):
+    """What an output depends on has a gradient there."""
+    found = torch.autograd.functional.jacobian(lambda y: model(y).sum(0), x)
+    return found.abs().amax(dim=(1, 2, 4)) > 1e-4
+
+
 def _new(token):
     return torch.randn(token.shape, dtype=token.dtype)
 
@@ -415,9 +580,34 @@ def ahead_diagonals(model, x):
     return 0
 
 
+def ahead_first_output(model, x):
+    """Of each changed token, the first output that moves is the furthest from it."""
+    before, distances = model(x), [0]
+    for s in range(x.shape[1]):
+        other = x.clone()
+        other[:, s] = _new(other[:, s])
+        moved = (model(other) - before).abs().amax((0, 2)).gt(1e-4)
+        if moved.any():
+            distances.append(s - moved.int().argmax().item())
+    return max(distances)
+
+
 def ahead_argwhere(model, x):
     found = np.argwhere(moved_numpy(model, x).numpy())
     return int((found[:, 1] - found[:, 0]).max(initial=0))
+
+
+def ahead_from_behind(model, x):
+    """All tokens from s on are changed: the furthest is the same."""
+    before, furthest = model(x), 0
+    for s in range(1, x.shape[1]):
+        other = torch.cat([x[:, :s], torch.randn(x[:, s:].shape, dtype=x.dtype)], dim=1)
+        for t in range(s - 1):
+            if ((model(other) - before)[:, t].abs() > 1e-4).any():
+                furthest = max(furthest, s - t)
+        if ((model(other) - before)[:, s - 1].abs() > 1e-4).any():
+            furthest = max(furthest, 1)
+    return furthest
 
 
 def _of_map(judge):
@@ -474,21 +664,70 @@ m_moved_thousandth = _moved_if(lambda old, new: (new - old).abs().amax() > 1e-3)
 
 
 CORRECT = {
-    "masking.padding_mask": [pad_unsqueeze, pad_view, pad_list, pad_difference],
-    "masking.causal_mask": [causal_tril, causal_compare, causal_cumsum, causal_from_torch],
-    "masking.target_mask": [target_reference, target_product, target_loops, target_tril],
+    "masking.padding_mask": [
+        pad_unsqueeze,
+        pad_view,
+        pad_loops,
+        pad_list,
+        pad_where,
+        pad_numpy,
+        pad_difference,
+    ],
+    "masking.causal_mask": [
+        causal_tril,
+        causal_triu,
+        causal_compare,
+        causal_loops,
+        causal_lists,
+        causal_numpy,
+        causal_cumsum,
+        causal_from_torch,
+        causal_moved,
+    ],
+    "masking.target_mask": [
+        target_reference,
+        target_product,
+        target_loops,
+        target_tril,
+        target_blocked,
+        target_minimum,
+        target_stack,
+        target_sum,
+    ],
     "masking.masked_softmax": [
         soft_inf,
+        soft_lowest,
+        soft_by_hand,
         soft_double,
         soft_rows,
+        soft_empty_rows_first,
         soft_where_nan,
         soft_logsumexp,
+        soft_reference_twice,
         soft_clamped,
+        soft_quotient,
     ],
-    "masking.find_the_bug": [bug_mended, bug_on_query_device, bug_scaled_query, bug_compared],
-    "masking.packed_inputs": [packed_loops, packed_target, packed_tril, packed_numpy],
+    "masking.find_the_bug": [
+        bug_mended,
+        bug_on_query_device,
+        bug_scaled_query,
+        bug_by_query,
+        bug_compared,
+        bug_multiplied,
+        bug_from_minimum,
+    ],
+    "masking.packed_inputs": [
+        packed_loops,
+        packed_starts,
+        packed_target,
+        packed_tril,
+        packed_numpy,
+        packed_subtracted,
+        packed_argmax,
+    ],
     "masking.shortest_failure": [
         failure_binary,
+        failure_batched,
         failure_by_rule,
         failure_other_ids,
         failure_recursive,
@@ -496,8 +735,13 @@ CORRECT = {
     "masking.how_far_ahead": [
         ahead_from_the_map,
         ahead_diagonals,
+        ahead_first_output,
         ahead_argwhere,
+        ahead_from_behind,
         _of(moved_loops),
+        _of(moved_as_in_the_chapter),
+        _of(moved_put_back),
+        _of(moved_gradient),
     ],
 }
 

@@ -29,6 +29,10 @@ def freq_exp_log(d_model):
     return torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
 
 
+def freq_pow_float32(d_model):
+    return 1.0 / (10000 ** (torch.arange(0, d_model, 2).float() / d_model))
+
+
 def freq_list(d_model):
     return torch.tensor([10000 ** (-2 * i / d_model) for i in range(d_model // 2)])
 
@@ -50,6 +54,11 @@ def freq_running(d_model):
 def freq_logspace(d_model):
     warnings.warn("logspace", UserWarning, stacklevel=1)
     return torch.logspace(0, -4, d_model // 2 + 1, dtype=torch.float64)[:-1]
+
+
+def freq_power_of_tensor(d_model):
+    half = torch.arange(d_model // 2) / (d_model / 2)
+    return torch.pow(torch.tensor(1e-4), half)
 
 
 def m_freq_rounded(d_model):
@@ -112,6 +121,12 @@ def table_recurrence(num_positions, d_model):
     return torch.stack(rows).to(torch.float32)
 
 
+def table_with_frequencies(num_positions, d_model):
+    w = tr.frequencies(d_model).float()
+    angles = torch.einsum("p,i->pi", torch.arange(num_positions).float(), w)
+    return torch.stack((torch.sin(angles), torch.cos(angles)), dim=2).view(num_positions, -1)
+
+
 def _table(
     num_positions, d_model, *, base=10000.0, start=0, power=2, sign=-1, turn=1.0, dtype="float32"
 ):
@@ -151,6 +166,21 @@ def shift_slices(offset, d_model):
     return m
 
 
+def shift_block_diag(offset, d_model):
+    print("k =", offset)
+    blocks = []
+    for w in freq_list(d_model).tolist():
+        z = cmath.exp(1j * w * offset)
+        blocks.append(torch.tensor([[z.real, z.imag], [-z.imag, z.real]]))
+    return torch.block_diag(*blocks)
+
+
+def shift_transposed(offset, d_model):
+    c, s = (f(offset * freq_numpy(d_model)) for f in (torch.cos, torch.sin))
+    against = [torch.stack([c[i], -s[i], s[i], c[i]]).view(2, 2) for i in range(d_model // 2)]
+    return torch.block_diag(*against).T
+
+
 def shift_power(offset, d_model):
     one = shift_loop(1, d_model).double()
     return torch.linalg.matrix_power(one, offset)
@@ -164,6 +194,15 @@ def shift_expm(offset, d_model):
         return torch.eye(d_model)
     step = torch.linalg.matrix_exp(generator)
     return torch.linalg.matrix_power(step, offset)
+
+
+def shift_from_table(offset, d_model):
+    row = _table(1, d_model, start=offset, dtype="float64")[0]
+    sines, cosines = row[0::2], row[1::2]
+    eye = torch.eye(d_model // 2, dtype=torch.float64)
+    return torch.kron(torch.diag(cosines), torch.eye(2, dtype=torch.float64)) + torch.kron(
+        eye * sines, torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
+    )
 
 
 def m_shift_fitted(offset, d_model):
@@ -341,6 +380,19 @@ def _at(places, D):
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
 
 
+def read_numpy(encodings):
+    e = encodings.numpy().astype("float64")
+    z = e[..., 1::2] + 1j * e[..., ::2]
+    w = freq_numpy(e.shape[-1]).numpy()
+    place = np.angle(z[..., -1]) / w[-1]
+    place = np.where(place < 0, place + 2 * np.pi / w[-1], place)
+    for i in range(len(w) - 2, -1, -1):
+        period = 2 * np.pi / w[i]
+        here = np.angle(z[..., i]) / w[i]
+        place = here + period * np.rint((place - here) / period)
+    return torch.from_numpy(np.asarray(place, dtype="float32"))
+
+
 def _read(hands=None, first=None, last=None):
     """A right one in parts that a wrong one overrides."""
 
@@ -377,6 +429,20 @@ def bug_mended(positions, d_model):
     return pairs.flatten(-2)
 
 
+def bug_frequencies(positions, d_model):
+    angles = positions[..., None] * tr.frequencies(d_model).to(positions.device)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).to(torch.float32)
+
+
+def bug_exp(positions, d_model):
+    w = torch.arange(0, d_model, 2, device=positions.device)
+    w = torch.exp(-math.log(10000.0) * w / d_model)
+    out = torch.zeros(*positions.shape, d_model, device=positions.device)
+    out[..., 0::2] = torch.sin(positions[..., None].float() * w)
+    out[..., 1::2] = torch.cos(positions[..., None].float() * w)
+    return out
+
+
 def bug_loop(positions, d_model):
     out = torch.empty(positions.shape + (d_model,), device=positions.device)
     for i in range(d_model // 2):
@@ -398,6 +464,22 @@ def bug_both_powers(positions, d_model):
     return torch.stack([angles.sin(), angles.cos()], dim=-1).reshape(*positions.shape, d_model)
 
 
+def _bug(angles=None, lay=None, w=None):
+    """A second right implementation, with parts to replace by wrong ones."""
+
+    def answer(positions, d_model):
+        p = positions[..., None].double()
+        if angles is not None:
+            found = angles(p, torch.arange(0, d_model, 2, device=p.device).double() / d_model)
+        else:
+            found = p * (w or freq_numpy)(d_model)
+        if lay is not None:
+            return lay(found).float()
+        return torch.stack([found.sin(), found.cos()], dim=-1).flatten(-2).float()
+
+    return answer
+
+
 # =============================================================================================
 # order_effect
 # =============================================================================================
@@ -411,16 +493,37 @@ def effect_scattered(model, x, order):
     return F.mse_loss(restored, model(x)).item()
 
 
+def effect_moved_outputs(model, x, order):
+    """The old outputs are moved like the tokens: the mean does not mind."""
+    print("two calls")
+    return float(((model(x.index_select(1, order)) - model(x)[:, order]) ** 2).mean())
+
+
 def effect_matrix(model, x, order):
     moves = torch.eye(len(order), dtype=x.dtype)[order]
     change = moves.T @ model(moves @ x) - model(x)
     return (change.flatten() @ change.flatten() / change.numel()).item()
 
 
+def effect_numpy(model, x, order):
+    other, plain = model(x[:, order]).numpy(), model(x).numpy()
+    back = np.empty_like(other)
+    back[:, order.numpy()] = other
+    return float(np.mean((back.astype("float64") - plain) ** 2))
+
+
 def effect_token_by_token(model, x, order):
     before, after = model(x).unbind(1), model(x[:, order]).unbind(1)
     sizes = [(before[token] - new).pow(2).mean() for token, new in zip(order, after, strict=True)]
     return sum(size.item() for size in sizes) / len(sizes)
+
+
+def effect_one_batch(model, x, order):
+    both = model(torch.cat([x, x.gather(1, order[None, :, None].expand_as(x))]))
+    plain, other = both.chunk(2)
+    inverse = torch.empty_like(order)
+    inverse[order] = torch.arange(len(order))
+    return torch.mean(torch.square(other[:, inverse] - plain)).item()
 
 
 def _effect(back=None, forth=None, size=None, against=None):
@@ -465,6 +568,12 @@ def distances_by_slices(table):
     return alike
 
 
+def distances_allclose(table):
+    scores = torch.einsum("pd,qd->pq", table, table)
+    along = [torch.diagonal(scores, offset=-k) for k in range(len(scores) - 1)]
+    return [k for k, s in enumerate(along) if torch.allclose(s, s[0], rtol=0.0, atol=1e-3)]
+
+
 def distances_numpy(table):
     gram = np.inner(table.numpy(), table.numpy())
     spread = [np.ptp(np.diag(gram, k)) for k in range(len(gram) - 1)]
@@ -475,6 +584,24 @@ def distances_std(table):
     print("by their deviation")
     scores = table @ table.mT
     return tuple(k for k in range(len(table) - 1) if scores.diagonal(k).std().item() < 1e-3)
+
+
+def _distances(score=None, alike=None, ks=None):
+    """A right one in parts that a wrong one overrides; `score(table, k)` gives a distance's."""
+
+    def distances(table):
+        length = len(table)
+        found = []
+        for k in ks(length) if ks else range(length - 1):
+            if score is None:
+                scores = torch.stack([table[p] @ table[p + k] for p in range(length - k)])
+            else:
+                scores = score(table, k)
+            if (alike or (lambda s: s.amax() - s.amin() < 0.001))(scores):
+                found.append(k)
+        return found
+
+    return distances
 
 
 def w_bug_default_device(positions, d_model):
@@ -502,9 +629,33 @@ def m_distances_of_neighbours(table):
 
 
 CORRECT = {
-    "positions.frequencies": [freq_exp_log, freq_list, freq_running, freq_logspace],
-    "positions.sinusoidal_encoding": [table_tutorial, table_complex, table_phase, table_recurrence],
-    "positions.shift_matrix": [shift_loop, shift_slices, shift_power, shift_expm],
+    "positions.frequencies": [
+        freq_exp_log,
+        freq_pow_float32,
+        freq_list,
+        freq_numpy,
+        freq_running,
+        freq_logspace,
+        freq_power_of_tensor,
+    ],
+    "positions.sinusoidal_encoding": [
+        table_tutorial,
+        table_loops,
+        table_numpy,
+        table_complex,
+        table_phase,
+        table_recurrence,
+        table_with_frequencies,
+    ],
+    "positions.shift_matrix": [
+        shift_loop,
+        shift_slices,
+        shift_block_diag,
+        shift_transposed,
+        shift_power,
+        shift_expm,
+        shift_from_table,
+    ],
     "positions.PositionalEncoding": [
         PETutorial,
         PEFrozenParameter,
@@ -514,14 +665,38 @@ CORRECT = {
         PEByHandDropout,
         _pe(),
     ],
-    "positions.read_positions": [read_unwrapped, read_by_candidates, read_by_search, _read()],
-    "positions.find_the_bug": [bug_mended, bug_loop, bug_table, bug_both_powers],
-    "positions.order_effect": [effect_scattered, effect_matrix, effect_token_by_token, _effect()],
+    "positions.read_positions": [
+        read_unwrapped,
+        read_by_candidates,
+        read_by_search,
+        read_numpy,
+        _read(),
+    ],
+    "positions.find_the_bug": [
+        bug_mended,
+        bug_frequencies,
+        bug_exp,
+        bug_loop,
+        bug_table,
+        bug_both_powers,
+        _bug(),
+    ],
+    "positions.order_effect": [
+        effect_scattered,
+        effect_moved_outputs,
+        effect_matrix,
+        effect_numpy,
+        effect_token_by_token,
+        effect_one_batch,
+        _effect(),
+    ],
     "positions.consistent_distances": [
         distances_by_loops,
         distances_by_slices,
+        distances_allclose,
         distances_numpy,
         distances_std,
+        _distances(),
     ],
 }
 

@@ -36,6 +36,17 @@ def step_joined(x, hidden, weight_x, weight_h, bias):
     return (both @ torch.cat([weight_x, weight_h], dim=1).t() + bias).tanh()
 
 
+def step_einsum(x, hidden, weight_x, weight_h, bias):
+    total = torch.einsum("bd,nd->bn", x, weight_x) + torch.einsum("bm,nm->bn", hidden, weight_h)
+    return torch.tanh(bias + total)
+
+
+def step_columns(x, hidden, weight_x, weight_h, bias):
+    """The matrices stand on the left."""
+    total = weight_x @ x.T + weight_h @ hidden.T + bias[:, None]
+    return torch.tanh(total).T
+
+
 def step_row_by_row(x, hidden, weight_x, weight_h, bias):
     rows = []
     for token, state in zip(x, hidden, strict=True):
@@ -65,6 +76,13 @@ def unroll_index(x, hidden, weight_x, weight_h, bias):
     return torch.stack(states, 1)
 
 
+def unroll_transposed(x, hidden, weight_x, weight_h, bias):
+    states = [hidden]
+    for token in x.transpose(0, 1):
+        states.append(_step(token, states[-1], weight_x, weight_h, bias))
+    return torch.stack(states[1:]).transpose(0, 1)
+
+
 def unroll_ahead(x, hidden, weight_x, weight_h, bias):
     """All products with the tokens at once."""
     ahead = x @ weight_x.T + bias
@@ -82,6 +100,17 @@ def unroll_filled(x, hidden, weight_x, weight_h, bias):
         state = _step(x[:, t], state, weight_x, weight_h, bias)
         out[:, t] = state
     return out
+
+
+def unroll_sequence_by_sequence(x, hidden, weight_x, weight_h, bias):
+    rows = []
+    for row, state in zip(x, hidden, strict=True):
+        states = []
+        for token in row:
+            state = torch.tanh(weight_x @ token + weight_h @ state + bias)
+            states.append(state)
+        rows.append(torch.stack(states))
+    return torch.stack(rows)
 
 
 def unroll_recursive(x, hidden, weight_x, weight_h, bias):
@@ -120,12 +149,27 @@ def additive_einsum(query, states, weight_query, weight_states, vector, mask):
     return torch.einsum("bs,bsn->bn", weights, states), weights
 
 
+def additive_products(query, states, weight_query, weight_states, vector, mask):
+    weights = _weights(_scores(query, states, weight_query, weight_states, vector), mask)
+    return (weights.unsqueeze(-1) * states).sum(dim=1), weights
+
+
 def additive_by_hand(query, states, weight_query, weight_states, vector, mask):
     """The softmax is written out, and what is hidden is multiplied away."""
     scores = _scores(query, states, weight_query, weight_states, vector)
     powers = torch.exp(scores - scores.max(dim=1, keepdim=True).values) * mask
     weights = powers / powers.sum(dim=1, keepdim=True)
     return (weights[:, None] @ states)[:, 0, :], weights
+
+
+def additive_rows(query, states, weight_query, weight_states, vector, mask):
+    contexts, rows = [], []
+    for one, many, seen in zip(query, states, mask, strict=True):
+        scores = torch.tanh(weight_query @ one + many @ weight_states.T) @ vector
+        weights = scores.masked_fill(seen.logical_not(), float("-inf")).softmax(0)
+        contexts.append(weights @ many)
+        rows.append(weights)
+    return torch.stack(contexts), torch.stack(rows)
 
 
 def additive_list(query, states, weight_query, weight_states, vector, mask):
@@ -187,6 +231,23 @@ def cost_match(layer, batch_size, length, size, kernel_size=3):
     return one * batch_size, waiting, path
 
 
+def cost_graph(layer, batch_size, length, size, kernel_size=3):
+    """Follow the path from token to token."""
+    print("counting", layer)
+    if layer != "convolution":
+        return cost_loop(layer, batch_size, length, size)
+    reached, layers = {0}, 0
+    while length - 1 not in reached:
+        reached = {
+            place + step
+            for place in reached
+            for step in range(kernel_size)
+            if place + step < length
+        }
+        layers += 1
+    return batch_size * kernel_size * length * size * size, 1, layers
+
+
 # =============================================================================================
 # memory_span
 # =============================================================================================
@@ -217,6 +278,14 @@ def span_one_batch(model, x, other, share):
     return max(t for t in range(len(distance)) if distance[t] >= share * distance[0])
 
 
+def span_from_the_end(model, x, other, share):
+    distance = _distance(model, x, other)
+    place = x.shape[1] - 1
+    while distance[place] < share * distance[0]:
+        place -= 1
+    return place
+
+
 def span_numpy(model, x, other, share):
     model = copy.deepcopy(model).double()
     distance = _distance(model, x.double(), other.double()).detach().numpy()
@@ -226,6 +295,16 @@ def span_numpy(model, x, other, share):
 def span_flipped(model, x, other, share):
     kept = _distance(model, x, other) >= share * _distance(model, x, other)[0]
     return x.shape[1] - 1 - kept.flip(0).int().argmax().item()
+
+
+def span_in_place_and_back(model, x, other, share):
+    """The caller's x is changed on the way, and is as it was in the end."""
+    first, before = x[0, 0].clone(), model(x)
+    x[0, 0] = other
+    after = model(x)
+    x[0, 0] = first
+    distance = (after - before).norm(dim=2).flatten()
+    return int(torch.where(distance >= share * distance[0])[0][-1])
 
 
 # =============================================================================================
@@ -270,13 +349,48 @@ def both_step_by_step(forwards, backwards, x):
     return torch.cat([forwards(x)[0], torch.cat(states, dim=1)], dim=-1)
 
 
+def both_flipped_first(forwards, backwards, x):
+    """All is done from the right, and turned around in the end."""
+    turned = torch.flip(x, (1,))
+    left = torch.flip(forwards(x)[0], (1,))
+    return torch.flip(torch.cat([left, backwards(turned)[0]], dim=-1), (1,))
+
+
 CORRECT = {
-    STEP: [step_linear, step_joined, step_row_by_row, step_exponentials],
-    UNROLL: [unroll_index, unroll_ahead, unroll_filled, unroll_recursive],
-    ADDITIVE: [additive_bmm, additive_einsum, additive_by_hand, additive_list],
-    COST: [cost_dictionary, cost_loop, cost_numpy, cost_match],
-    SPAN: [span_loop, span_one_batch, span_numpy, span_flipped],
-    BUG: [both_index, both_torch, both_filled, both_step_by_step],
+    STEP: [
+        step_linear,
+        step_joined,
+        step_einsum,
+        step_columns,
+        step_row_by_row,
+        step_exponentials,
+    ],
+    UNROLL: [
+        unroll_index,
+        unroll_transposed,
+        unroll_ahead,
+        unroll_filled,
+        unroll_sequence_by_sequence,
+        unroll_recursive,
+    ],
+    ADDITIVE: [
+        additive_bmm,
+        additive_einsum,
+        additive_products,
+        additive_by_hand,
+        additive_rows,
+        additive_list,
+    ],
+    COST: [cost_dictionary, cost_loop, cost_numpy, cost_match, cost_graph],
+    SPAN: [
+        span_loop,
+        span_one_batch,
+        span_from_the_end,
+        span_numpy,
+        span_flipped,
+        span_in_place_and_back,
+    ],
+    BUG: [both_index, both_torch, both_filled, both_step_by_step, both_flipped_first],
 }
 
 WRONG = {}

@@ -15,6 +15,7 @@ import itertools
 import operator
 import re
 import unicodedata
+import warnings
 from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
@@ -44,9 +45,33 @@ def words_loop(text):
     return tokens
 
 
+def words_groupby(text):
+    print("tokenizing", repr(text))
+    warnings.warn("this is slow", UserWarning, stacklevel=2)
+    out = []
+    for is_word, group in itertools.groupby(text, key=str.isalnum):
+        chunk = "".join(group)
+        out.extend([chunk] if is_word else [c for c in chunk if not c.isspace()])
+    return tuple(out)
+
+
 def words_spaced(text):
     spaced = "".join(c if c.isalnum() or c.isspace() else f" {c} " for c in text)
     return spaced.split()
+
+
+def words_recursive(text):
+    if not text:
+        return []
+    head = text[0]
+    if head.isspace():
+        return words_recursive(text[1:])
+    if not head.isalnum():
+        return [head] + words_recursive(text[1:])
+    n = 1
+    while n < len(text) and text[n].isalnum():
+        n += 1
+    return [text[:n], *words_recursive(text[n:])]
 
 
 class Tokens(list):
@@ -111,6 +136,12 @@ def vocab_two_sorts(tokens, min_freq, specials):
     return OrderedDict((t, i) for i, t in enumerate(list(specials) + kept))
 
 
+def vocab_most_common(tokens, min_freq, specials):
+    counts = Counter(sorted(tokens))
+    itos = specials + [t for t, c in counts.most_common() if c >= min_freq and t not in specials]
+    return {t: i for i, t in enumerate(itos)}
+
+
 def vocab_heap(tokens, min_freq, specials):
     heap = [(-tokens.count(t), t) for t in set(tokens) - set(specials)]
     heapq.heapify(heap)
@@ -131,6 +162,23 @@ def vocab_numpy(tokens, min_freq, specials):
     kept = [str(names[i]) for i in order if counts[i] >= min_freq and names[i] not in specials]
     ids = np.arange(len(specials) + len(kept))
     return dict(zip([*specials, *kept], ids, strict=True))
+
+
+def vocab_defaultdict(tokens, min_freq, specials):
+    vocab = defaultdict(int)
+    for i, s in enumerate(specials):
+        vocab[s] = i
+    groups = defaultdict(list)
+    for t, c in Counter(tokens).items():
+        groups[c].append(t)
+    for c in sorted(groups, reverse=True):
+        if c < min_freq:
+            break
+        for t in sorted(groups[c]):
+            if t in specials:
+                continue
+            vocab[t] = len(vocab)
+    return vocab
 
 
 def m_vocab_at_least_two(tokens, min_freq, specials):
@@ -202,6 +250,16 @@ def merge_stack(word, pair):
     return tuple(stack)
 
 
+def merge_index(word, pair):
+    word, start = list(word), 0
+    while pair[0] in word[start:-1]:
+        i = word.index(pair[0], start)
+        if i + 1 < len(word) and word[i + 1] == pair[1]:
+            word[i : i + 2] = ["".join(pair)]
+        start = i + 1
+    return tuple(word)
+
+
 def merge_recursive(word, pair):
     if len(word) < 2:
         return word
@@ -214,6 +272,23 @@ def merge_regex(word, pair):
     text = " " + " ".join(word) + " "
     pattern = "(?<= )" + re.escape(" ".join(pair)) + "(?= )"
     return tuple(re.sub(pattern, lambda m: m.group().replace(" ", ""), text).split())
+
+
+def merge_iterator(word, pair):
+    symbols = iter(word)
+    out = []
+    held = next(symbols)
+    for s in symbols:
+        if held is not None and (held, s) == pair:
+            out.append(held + s)
+            held = None
+        else:
+            if held is not None:
+                out.append(held)
+            held = s
+    if held is not None:
+        out.append(held)
+    return tuple(out)
 
 
 def merge_skip(word, pair):
@@ -273,6 +348,27 @@ def train_sorted(word_counts, num_merges):
     return learned
 
 
+def train_strings(word_counts, num_merges):
+    vocab = {"\x00".join(w): c for w, c in word_counts.items()}
+    merges = []
+    try:
+        for _ in range(num_merges):
+            pairs = defaultdict(int)
+            for text, c in vocab.items():
+                symbols = text.split("\x00")
+                for i in range(len(symbols) - 1):
+                    pairs[(symbols[i], symbols[i + 1])] += c
+            top = max(pairs.values())
+            best = max(p for p, c in pairs.items() if c == top)
+            merges.append(best)
+            vocab = {
+                "\x00".join(merge_while(tuple(t.split("\x00")), best)): c for t, c in vocab.items()
+            }
+    except ValueError:
+        pass
+    return merges
+
+
 def train_recursive(word_counts, num_merges, corpus=None):
     if corpus is None:
         corpus = {tuple(w): c for w, c in word_counts.items()}
@@ -283,6 +379,26 @@ def train_recursive(word_counts, num_merges, corpus=None):
     best = max(p for p in pairs if pairs[p] == most)
     merged = {merge_recursive(w, best): c for w, c in corpus.items()}
     return [best, *train_recursive(word_counts, num_merges - 1, merged)]
+
+
+def train_heap(word_counts, num_merges):
+    class Greatest:
+        def __init__(self, count, pair):
+            self.count, self.pair = count, pair
+
+        def __lt__(self, other):
+            return (self.count, self.pair) > (other.count, other.pair)
+
+    words = {tuple(w): c for w, c in word_counts.items()}
+    merges = []
+    while len(merges) < num_merges:
+        heap = [Greatest(c, p) for p, c in count_loop(words).items()]
+        if not heap:
+            break
+        heapq.heapify(heap)
+        merges.append(heap[0].pair)
+        words = {merge_index(w, merges[-1]): c for w, c in words.items()}
+    return merges
 
 
 def train_package_piece(word_counts, num_merges):
@@ -296,6 +412,32 @@ def train_package_piece(word_counts, num_merges):
             break
         merges.append(max(counts, key=lambda pair: (counts[pair], pair)))
         words = {reference.merge_pair(w, merges[-1]): c for w, c in words.items()}
+    return merges
+
+
+def train_changed_only(word_counts, num_merges):
+    """Count once, and after a merge take back and add what has changed."""
+    words = [(tuple(w), c) for w, c in word_counts.items()]
+    counts, where = Counter(), defaultdict(set)
+
+    def note(number, sign):
+        symbols, c = words[number]
+        for p in itertools.pairwise(symbols):
+            counts[p] += sign * c
+            where[p].add(number)
+            if not counts[p]:
+                del counts[p]
+
+    for number in range(len(words)):
+        note(number, 1)
+    merges = []
+    while counts and len(merges) < num_merges:
+        best = max(counts.items(), key=lambda entry: entry[::-1])[0]
+        merges.append(best)
+        for number in where[best]:
+            note(number, -1)
+            words[number] = merge_stack(words[number][0], best), words[number][1]
+            note(number, 1)
     return merges
 
 
@@ -353,6 +495,17 @@ def encode_heap(word, merges):
         symbols[i] += symbols.pop(i + 1)
 
 
+def encode_recursive(word, merges):
+    def shrink(symbols):
+        pairs = set(itertools.pairwise(symbols))
+        for pair in merges:
+            if pair in pairs:
+                return shrink(merge_recursive(symbols, pair))
+        return symbols
+
+    return list(shrink(tuple(word)))
+
+
 # =============================================================================================
 # find_the_bug: merge_words
 # =============================================================================================
@@ -370,6 +523,14 @@ def bug_lookaround(words, pair):
     return out
 
 
+def bug_pad_ahead(words, pair):
+    left, right = map(re.escape, pair)
+    return {
+        re.sub(f"(^| ){left} {right}(?= |$)", lambda m: m[1] + "".join(pair), w): n
+        for w, n in words.items()
+    }
+
+
 def bug_loop(words, pair):
     result = Counter()
     for word, n in words.items():
@@ -381,6 +542,16 @@ def bug_loop(words, pair):
             i += 1
         result[" ".join(symbols)] += n
     return result
+
+
+def bug_doubled_spaces(words, pair):
+    """Two spaces between symbols: each pair has borders of its own."""
+    find = f" {pair[0]}  {pair[1]} "
+    put = f" {pair[0]}{pair[1]} "
+    return {
+        " ".join(f" {w.replace(' ', '  ')} ".replace(find, put).split()): n
+        for w, n in words.items()
+    }
 
 
 def bug_package_piece(words, pair):
@@ -410,6 +581,13 @@ def leak_next(encode, decode, text):
     return next((p for p in pieces if decode(encode(p)) != p), "")
 
 
+def leak_min(encode, decode, text):
+    """The first of the shortest is what min gives, as the starts come in order."""
+    places = range(len(text))
+    pieces = [text[i : j + 1] for i in places for j in places if i <= j]
+    return min((p for p in pieces if p != decode(encode(p))), key=len, default="")
+
+
 def leak_while(encode, decode, text):
     size = 1
     while size <= len(text):
@@ -421,6 +599,35 @@ def leak_while(encode, decode, text):
                 return piece
             start += 1
         size += 1
+    return ""
+
+
+def leak_shrunk(encode, decode, text):
+    """For each start the shortest piece, then the shortest of these."""
+    best = None
+    for start in range(len(text)):
+        for end in range(start + 1, len(text) + 1):
+            if best is not None and end - start >= len(best):
+                break
+            if decode(encode(text[start:end])) != text[start:end]:
+                best = text[start:end]
+                break
+    return best or ""
+
+
+def leak_remembered(encode, decode, text):
+    print("text of", len(text))
+    seen = {}
+
+    def leaks(piece):
+        if piece not in seen:
+            seen[piece] = decode(encode(piece)) != piece
+        return seen[piece]
+
+    for size in range(len(text)):
+        found = [n for n in range(len(text) - size) if leaks(text[n : n + size + 1])]
+        if found:
+            return text[found[0] : found[0] + size + 1]
     return ""
 
 
@@ -490,6 +697,19 @@ def longer_loop(merges):
     return best
 
 
+def longer_by_length(merges):
+    """Build the words by length, and stop at the first."""
+    print("merges:", len(merges))
+    groups = defaultdict(list)
+    for a, b in itertools.product(sorted(_pieces(merges)), repeat=2):
+        groups[len(a) + len(b)].append(a + b)
+    for size in sorted(groups):
+        for word in sorted(groups[size]):
+            if len(encode_infinite(word, merges)) > 2:
+                return word
+    return ""
+
+
 def longer_heap(merges):
     heap = list({(len(a + b), a + b) for a in _pieces(merges) for b in _pieces(merges)})
     heapq.heapify(heap)
@@ -514,6 +734,18 @@ def longer_package_piece(merges):
     return min(sorted(found), key=len, default="")
 
 
+def longer_cut_shortest(merges):
+    """Ask for each word whether the fewest pieces are two, by trying all borders."""
+    known = _pieces(merges)
+    tokens = sorted(known)
+    words = sorted({a + b for a in tokens for b in tokens}, key=lambda w: (len(w), w))
+    for word in words:
+        two = any(word[:i] in known and word[i:] in known for i in range(1, len(word)))
+        if two and len(encode_recursive(word, merges)) > 2:
+            return word
+    return ""
+
+
 def m_longer_by_joined_length(merges):
     """Right but for words of more than eight letters."""
     word = longer_product(merges)
@@ -521,18 +753,73 @@ def m_longer_by_joined_length(merges):
 
 
 CORRECT = {
-    "tokenizers.word_tokenize": [words_regex, words_spaced, words_subclass, words_numpy],
-    "tokenizers.build_vocab": [vocab_loop, vocab_two_sorts, vocab_heap, vocab_numpy],
-    "tokenizers.merge_pair": [merge_while, merge_recursive, merge_regex, merge_skip],
-    "tokenizers.train_bpe": [train_plain, train_sorted, train_recursive, train_package_piece],
-    "tokenizers.bpe_encode": [encode_in_order, encode_by_rank, encode_infinite, encode_reduce],
-    "tokenizers.find_the_bug": [bug_split, bug_lookaround, bug_loop, bug_package_piece],
-    "tokenizers.shortest_leak": [leak_combinations, leak_next, leak_while, _leak()],
+    "tokenizers.word_tokenize": [
+        words_regex,
+        words_loop,
+        words_groupby,
+        words_spaced,
+        words_recursive,
+        words_subclass,
+        words_numpy,
+    ],
+    "tokenizers.build_vocab": [
+        vocab_loop,
+        vocab_two_sorts,
+        vocab_most_common,
+        vocab_heap,
+        vocab_numpy,
+        vocab_defaultdict,
+    ],
+    "tokenizers.merge_pair": [
+        merge_while,
+        merge_stack,
+        merge_index,
+        merge_recursive,
+        merge_regex,
+        merge_iterator,
+        merge_skip,
+    ],
+    "tokenizers.train_bpe": [
+        train_plain,
+        train_sorted,
+        train_strings,
+        train_recursive,
+        train_heap,
+        train_package_piece,
+        train_changed_only,
+    ],
+    "tokenizers.bpe_encode": [
+        encode_in_order,
+        encode_by_rank,
+        encode_infinite,
+        encode_reduce,
+        encode_heap,
+        encode_recursive,
+    ],
+    "tokenizers.find_the_bug": [
+        bug_split,
+        bug_lookaround,
+        bug_pad_ahead,
+        bug_loop,
+        bug_doubled_spaces,
+        bug_package_piece,
+    ],
+    "tokenizers.shortest_leak": [
+        leak_combinations,
+        leak_next,
+        leak_min,
+        leak_while,
+        leak_shrunk,
+        leak_remembered,
+        _leak(),
+    ],
     "tokenizers.longer_than_needed": [
         longer_product,
         longer_loop,
+        longer_by_length,
         longer_heap,
         longer_package_piece,
+        longer_cut_shortest,
     ],
 }
 

@@ -8,6 +8,7 @@ They are written apart from the checks, in the ways in which people write traini
 from __future__ import annotations
 
 import copy
+import warnings
 
 import numpy as np
 import torch
@@ -35,9 +36,29 @@ def split_narrow(ids):
     return ids.narrow(1, 0, n).contiguous(), ids.narrow(1, 1, n).contiguous()
 
 
+def split_unfold(ids):
+    pairs = ids.unfold(dimension=1, size=2, step=1)
+    print("pairs", pairs.shape)
+    return pairs.select(-1, 0), pairs.select(-1, 1)
+
+
 def split_columns(ids):
     columns = list(ids.unbind(dim=1))
     return torch.stack(columns[:-1], dim=1), torch.stack(columns[1:], dim=1)
+
+
+def split_rows(ids):
+    inputs, labels = [], []
+    for row in ids.tolist():
+        inputs.append(row[:-1])
+        labels.append(row[1:])
+    return torch.tensor(inputs), torch.tensor(labels)
+
+
+def split_dots(ids):
+    warnings.warn("shift", UserWarning, stacklevel=1)
+    labels = ids.clone()[..., 1:]
+    return ids[..., :-1], labels
 
 
 def m_split_in_place(ids):
@@ -79,6 +100,23 @@ def loss_by_hand(logits, labels, pad_id, label_smoothing=0.0):
     return each.sum() / (labels != pad_id).sum()
 
 
+def loss_target_matrix(logits, labels, pad_id, label_smoothing=0.0):
+    size = logits.size(-1)
+    q = F.one_hot(labels, size).to(logits.dtype) * (1 - label_smoothing) + label_smoothing / size
+    each = -(q * logits.log_softmax(-1)).sum(-1)
+    return each[labels != pad_id].mean()
+
+
+def loss_logsumexp(logits, labels, pad_id, label_smoothing=0.0):
+    norm = torch.logsumexp(logits, dim=-1)
+    b, t = torch.meshgrid(
+        torch.arange(logits.shape[0]), torch.arange(logits.shape[1]), indexing="ij"
+    )
+    label_score = logits[b.to(labels.device), t.to(labels.device), labels]
+    score = (1 - label_smoothing) * label_score + label_smoothing * logits.mean(-1)
+    return ((norm - score) * (labels != pad_id)).sum() / (labels != pad_id).sum()
+
+
 def loss_loop(logits, labels, pad_id, label_smoothing=0.0):
     total, count = logits.new_zeros(()), 0
     for row_logits, row_labels in zip(logits, labels, strict=True):
@@ -94,6 +132,17 @@ def loss_double_inside(logits, labels, pad_id, label_smoothing=0.0):
     print("loss in float64")
     loss = loss_flat(logits.double(), labels, pad_id, label_smoothing)
     return loss.to(logits.dtype)
+
+
+def loss_reduction_none(logits, labels, pad_id, label_smoothing=0.0):
+    each = F.cross_entropy(
+        logits.transpose(1, 2),
+        labels,
+        reduction="none",
+        ignore_index=pad_id,
+        label_smoothing=label_smoothing,
+    )
+    return each.sum() / torch.count_nonzero(labels - pad_id)
 
 
 def loss_minus_hundred(logits, labels, pad_id, label_smoothing=0.0):
@@ -174,6 +223,18 @@ def acc_scaled_after(model, src, tgt, optimizer, pad_id, size):
     optimizer.step()
     optimizer.zero_grad()
     return cost / count
+
+
+def acc_row_by_row(model, src, tgt, optimizer, pad_id, size):
+    optimizer.zero_grad()
+    total = 0.0
+    for s, t in zip(src, tgt, strict=True):
+        loss = usual(model, s[None], t[None], pad_id) * count_real(t[None], pad_id)
+        loss = loss / count_real(tgt, pad_id)
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
 
 
 def acc_chunks_with_less_padding(model, src, tgt, optimizer, pad_id, size):
@@ -272,6 +333,24 @@ def gap_heap(costs, parts):
     return best
 
 
+def gap_all_cuts_of_the_sorted(costs, parts):
+    ordered, n = np.sort(np.asarray(costs)), len(costs)
+    total = np.concatenate(([0.0], np.cumsum(ordered)))
+    best = []
+    for sign in (1.0, -1.0):
+        found = np.full(n + 1, -np.inf)
+        found[0] = 0.0
+        for _ in range(parts):
+            following = np.full(n + 1, -np.inf)
+            for end in range(1, n + 1):
+                starts = np.arange(end)
+                means = sign * (total[end] - total[starts]) / (end - starts)
+                following[end] = (found[starts] + means).max()
+            found = following
+        best.append(sign * found[n] / parts)
+    return float(max(abs(each - total[n] / n) for each in best))
+
+
 def m_gap_few_alone(costs, parts):
     return gap_sorted(costs, min(parts, 200))
 
@@ -364,6 +443,33 @@ def m_stuck_close(model, src, tgt, optimizer, pad_id):
     }
 
 
+def stuck_and_put_back(model, src, tgt, optimizer, pad_id):
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    step_plain(model, src, tgt, optimizer, pad_id)
+    stuck = {}
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            if bool((p == before[name]).all()):
+                has = p.grad is not None and p.grad.abs().sum() > 0
+                stuck[name] = "no step" if has else "no gradient"
+            p.copy_(before[name])
+    return stuck
+
+
+def stuck_without_a_step(model, src, tgt, optimizer, pad_id):
+    rates = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"]}
+    optimizer.zero_grad()
+    usual(model, src, tgt, pad_id).backward()
+    stuck = {}
+    for name, p in model.named_parameters():
+        if p.grad is None or not p.grad.any():
+            stuck[name] = "no gradient"
+        elif rates.get(id(p), 0.0) == 0.0:
+            stuck[name] = "no step"
+    optimizer.step()
+    return stuck
+
+
 def reason_of(p):
     return "no gradient" if p.grad is None or p.grad.eq(0).all() else "no step"
 
@@ -393,6 +499,14 @@ def bug_transposed(model, src, tgt, pad_id):
     return nn.CrossEntropyLoss(ignore_index=pad_id)(logits.transpose(1, 2), tgt[:, 1:])
 
 
+def bug_wasted_column(model, src, tgt, pad_id):
+    logits = model(src, tgt)[:, :-1, :]
+    labels = tgt[:, 1:]
+    return F.cross_entropy(
+        logits.reshape(-1, logits.size(-1)), labels.reshape(-1), ignore_index=pad_id
+    )
+
+
 def bug_by_hand(model, src, tgt, pad_id):
     labels = tgt[:, 1:]
     logp = model(src, tgt[:, :-1]).log_softmax(-1)
@@ -415,12 +529,57 @@ STUCK = "training.stuck_parameters"
 
 
 CORRECT = {
-    SPLIT: [split_slices, split_length, split_narrow, split_columns],
-    LOSS: [loss_flat, loss_module, loss_by_hand, loss_loop, loss_double_inside, loss_minus_hundred],
-    STEP: [acc_weighted, acc_sums, acc_gradients, acc_scaled_after, acc_chunks_with_less_padding],
-    GAP: [gap_sorted, gap_torch, gap_numpy, gap_heap],
-    BUG: [bug_mended, bug_transposed, bug_by_hand, bug_selected],
-    STUCK: [stuck_by_lists, stuck_by_state, stuck_in_a_copy_of_both, stuck_by_numpy],
+    SPLIT: [
+        split_slices,
+        split_length,
+        split_narrow,
+        split_unfold,
+        split_columns,
+        split_rows,
+        split_dots,
+    ],
+    LOSS: [
+        loss_flat,
+        loss_module,
+        loss_selected,
+        loss_by_hand,
+        loss_target_matrix,
+        loss_logsumexp,
+        loss_loop,
+        loss_double_inside,
+        loss_reduction_none,
+        loss_minus_hundred,
+    ],
+    STEP: [
+        acc_weighted,
+        acc_sums,
+        acc_gradients,
+        acc_scaled_after,
+        acc_row_by_row,
+        acc_chunks_with_less_padding,
+    ],
+    GAP: [
+        gap_sorted,
+        gap_torch,
+        gap_numpy,
+        gap_heap,
+        gap_all_cuts_of_the_sorted,
+    ],
+    BUG: [
+        bug_mended,
+        bug_transposed,
+        bug_wasted_column,
+        bug_by_hand,
+        bug_selected,
+    ],
+    STUCK: [
+        stuck_by_lists,
+        stuck_by_state,
+        stuck_in_a_copy_of_both,
+        stuck_by_numpy,
+        stuck_and_put_back,
+        stuck_without_a_step,
+    ],
 }
 
 WRONG = {
