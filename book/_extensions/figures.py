@@ -14,6 +14,18 @@ from sphinx.application import Sphinx
 
 from transformer_ref.plotting import MovingData
 
+# The scripts of a figure besides its own, in book/assets/speller.
+HELPERS = {
+    "hero": ("load.js",),
+    "model": ("load.js", "inside.js"),
+    "speak": ("load.js", "pictures.js", "tour.js"),
+}
+
+
+def scripts_of(name: str) -> list[str]:
+    """List the scripts of a figure in book/assets, its own last."""
+    return [*(f"speller/{helper}" for helper in HELPERS.get(name, ())), f"figures/{name}.js"]
+
 
 def moving_figure(name: str, caption: Sequence[str], still: str, note: str, data: Any) -> nodes.raw:
     """Return a figure with its data.
@@ -45,7 +57,8 @@ def load_figures(
     if names:  # deferred scripts run in this order; without a priority it is 500
         app.add_js_file("moving.js", loading_method="defer", priority=300)
     for name in sorted(set(names)):
-        app.add_js_file(f"figures/{name}.js", loading_method="defer")
+        for script in scripts_of(name):
+            app.add_js_file(script, loading_method="defer")
         # After course.css (priority 800), on which it builds; from the head, so before first paint.
         app.add_css_file(f"figures/{name}.css", priority=850)
 

@@ -26,6 +26,7 @@ from sphinx.locale import _
 from sphinx.search.zh import SearchChinese
 from sphinx.transforms import SphinxTransform
 
+from book._extensions.figures import scripts_of
 from tools.course_zip import NAME as ARCHIVE
 from tools.inputs import ENGLISH, LOCALE
 
@@ -126,9 +127,7 @@ def messages_of_figures(html: str, root: Path) -> list[str]:
     """
     found: list[str] = []
     for name in FIGURE.findall(html):
-        scripts = [root / ASSETS / "figures" / f"{name}.js"]
-        if name == "speak":
-            scripts += sorted((root / ASSETS / "speller").glob("*.js"))
+        scripts = [root / ASSETS / script for script in scripts_of(name)]
         found += [message for script in scripts for message in messages_of_script(script)]
     for data in map(json.loads, DATA.findall(html)):
         found += data.get("messages", []) if isinstance(data, dict) else []

@@ -35,7 +35,7 @@ from transformer_ref.experiments.capstone.comparison import rates, runs_by_name,
 from transformer_ref.experiments.capstone.systems import RECIPE, SMALL
 from transformer_ref.experiments.results import load_results
 
-WORDS = ("knight", "cheese", "phone", "tough")  # of letters and phonemes that fit a phone
+WORD = "knight"  # until the reader sends another one
 LEARNED = 20.0  # percent: whoever errs less has learned the task, and scatters as the others do
 
 
@@ -229,8 +229,8 @@ def measured() -> dict[str, Any]:
         if pair is None:
             return None
         first, second = (found[name] for name in pair)
-        gap = mean(second) - mean(first)
-        return {"with": first, "without": second, "gap": round(gap, 3), "seen": abs(gap) > limit}
+        seen = abs(mean(second) - mean(first)) > limit
+        return {"with": first, "without": second, "seen": seen}
 
     one_by_one = [
         {
@@ -374,7 +374,7 @@ def figure_data(speller: Speller) -> dict[str, Any]:
         "chapters": chapters,
         "parts": parts,
         "here": {slug: list(lit) for slug, lit in CHAPTERS.items()},
-        "words": [way_of(speller, word) for word in WORDS],
+        "way": way_of(speller, WORD),
         "measured": measured(),
     }
 
@@ -399,7 +399,8 @@ class WholeModel(SphinxDirective):
         data = figure_data(load_g2p(torch.device("cpu")))
         places = "".join(f'<span id="from-{slug}"></span>' for slug in data["chapters"])
         note = _(
-            "With JavaScript, you send a word through the model here, and take parts of it away."
+            "With JavaScript, you send a word through the model here, see the numbers in each box, "
+            "and take parts of the model away."
         )
         figure = moving_figure("model", list(self.content), still_svg(), note, data)
         return [nodes.raw("", places, format="html"), figure]

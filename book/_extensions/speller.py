@@ -30,8 +30,6 @@ from transformer_ref.applications.g2p import Speller, load_g2p
 from transformer_ref.files import write_text
 
 WEIGHTS = "_static/speller/weights.js"
-# Besides the figure's own script, which figures.py loads.
-SCRIPTS = ("pictures.js", "tour.js")
 HEAD = """\
 // The trained speller as book/assets/speller/model.js reads it: settings, tokens, the shape of each
 // tensor, and all numbers in that order as float16 in base64.
@@ -153,15 +151,6 @@ class SpeakYourWord(SphinxDirective):
         return [moving_figure("speak", list(self.content), picture, note, data)]
 
 
-def load_scripts(
-    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
-) -> None:
-    """Load the figure's helpers where it stands; the model comes only when a reader asks."""
-    if 'data-figure="speak"' in context.get("body", ""):
-        for name in SCRIPTS:
-            app.add_js_file(f"speller/{name}", loading_method="defer")
-
-
 def write_weights(app: Sphinx, exception: Exception | None) -> None:
     """Write the model into the built site."""
     if exception is None and app.builder.format == "html":
@@ -173,6 +162,4 @@ def write_weights(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     """Connect the functions above to Sphinx's events."""
     app.add_directive("speak-your-word", SpeakYourWord)
-    # Before the figure's own script (priority 500): deferred scripts run in the order of the page.
-    app.connect("html-page-context", load_scripts, priority=400)
     app.connect("build-finished", write_weights)

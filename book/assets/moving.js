@@ -7,6 +7,16 @@ window.moving = (() => {
     const text = value.toFixed(digits);
     return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "\u2212");
   };
+  // The fewest digits of some numbers that lead to the result as it is shown with its digits: a reader who works it out
+  // again from what is shown gets what is shown.
+  function digitsOf(values, combine, digits, result = combine(values)) {
+    const round = (value, count) => Number(value.toFixed(count));
+    const leads = (count) => combine(values.map((value) => round(value, count))).toFixed(digits) === result.toFixed(digits);
+    let count = digits;
+    while (count < 8 && !leads(count)) count += 1;
+    return count;
+  }
+
   const percent = (share) => `${Math.round(100 * share)}%`;
   const dot = (a, b) => a.reduce((sum, value, index) => sum + value * b[index], 0);
 
@@ -189,7 +199,7 @@ window.moving = (() => {
   }
 
   return {
-    number, percent, fill, sentences, dot, softmax, make, draw, clear,
+    number, percent, digitsOf, fill, sentences, dot, softmax, make, draw, clear,
     makeSlider, makeSelect, makeSwitch, makeButtons, makeRoving, makePlayer, makeSteps, makeWords, onNewWidth, dataFor, start,
   };
 })();

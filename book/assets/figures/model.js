@@ -1,10 +1,13 @@
 // The figure in book/model.md: the whole model, through which the reader sends a word, whose norms move, and of which
-// parts are taken away. Shapes, error rates and chapters come with the page, from book/_extensions/model.py.
+// parts are taken away. Shapes, error rates and chapters come with the page, from book/_extensions/model.py; the
+// numbers in the boxes come from the model itself, which runs in the page (speller/inside.js shows them).
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="model">.
 
 (() => {
-  const { fill, sentences, make, draw, clear } = window.moving;
+  const { fill, sentences, softmax, make, draw, clear } = window.moving;
   const { makeSelect, makeButtons, makePlayer, makeWords, onNewWidth, dataFor, start } = window.moving;
+  const { Inside, loadModel, readWord, traceOf } = window.speller;
+  const [MOST_LETTERS, MOST_TOKENS] = [12, 20]; // that fit the boxes
   const PAUSE = 1100; // milliseconds of a step while it plays
   const GAP = 8; // pixels between the part that is lit and the edge
   const MOVING = 600; // milliseconds in which the norms change their place
@@ -278,9 +281,14 @@
     }
   }
 
-  function drawTiles(group, tokens, room, role) {
+  const LEAST_SCALE = 0.62; // of tiles; below, the first of them are left out
+
+  function drawTiles(group, names, room, role) {
+    const widthOf = (list) => list.reduce((sum, token) => sum + 7.4 * token.length + 9, -2);
+    let tokens = names;
+    while (widthOf(tokens) * LEAST_SCALE > room - 4) tokens = ["\u2026", ...tokens.slice(tokens[0] === "\u2026" ? 2 : 1)];
     const widths = tokens.map((token) => 7.4 * token.length + 7);
-    const all = widths.reduce((sum, width) => sum + width + 2, -2);
+    const all = widthOf(tokens);
     const scale = Math.min(1, (room - 4) / all);
     let x = (-all * scale) / 2;
     tokens.forEach((token, index) => {
@@ -340,6 +348,24 @@
       { part, says: fill(says, { ...values, shape: shapes[part] && shown(part) }), pass, side: 1 }));
   }
 
+  // A word of the reader's own, as book/_extensions/model.py has it of the first word.
+  function wayOf({ word, steps, tokens }, { D, d_ff: hidden, H, V }) {
+    const S = word.length;
+    const source = [1, S, D];
+    const passes = steps.map(({ id, lens }, index) => {
+      const T = index + 1;
+      const target = [1, T, D];
+      const shapes = {
+        "source": [1, S], "target": [1, T], "memory": source, "encoder-hidden": [1, S, hidden], "decoder-hidden": [1, T, hidden],
+        "encoder-weights": [1, H, S, S], "masked-weights": [1, H, T, T], "cross-weights": [1, H, T, S], "decoder": target, "output": [1, T, V],
+      };
+      for (const key of ["source-embedding", "source-positions", ...ENCODER]) shapes[key] = source;
+      for (const key of ["target-embedding", "target-positions", ...DECODER]) shapes[key] = target;
+      return { tokens: tokens.slice(0, T), shapes, next: tokens[T], probability: softmax(lens.at(-1))[id] };
+    });
+    return { word, passes };
+  }
+
   // ---- what was measured ------------------------------------------------------------------------
 
   // What of a part can be taken away; the norms have a comparison of their own.
@@ -347,7 +373,9 @@
     return taken.filter(({ parts }) => parts.includes(part));
   }
 
-  function verdict({ gap, seen }) {
+  // The difference of the two rates as they are shown.
+  function verdict({ with: whole, without, seen }) {
+    const gap = Number(mean(without).toFixed(1)) - Number(mean(whole).toFixed(1));
     const points = `${gap > 0 ? "+" : "\u2212"}${Math.abs(gap).toFixed(1)}`;
     const said = seen ? _("{points} points.") : _("{points} points. No difference seen: within two standard errors.");
     return fill(said, { points });
@@ -374,7 +402,7 @@
     constructor(figure) {
       this.data = dataFor("model");
       this.parts = new Map(this.data.parts.map((part) => [part.key, part]));
-      Object.assign(this, { step: 0, taken: null, part: "whole", here: null });
+      Object.assign(this, { step: 0, taken: null, part: "whole", here: null, way: this.data.way, trace: null, wrong: "", asked: 0 });
       const box = document.createElement("div");
       box.className = "model";
       this.build(box);
@@ -390,29 +418,45 @@
       this.place = make(box, "div", { className: "model-place" });
       this.svg = draw(this.place, "svg", { class: "drawing model-svg", role: "group" });
       this.svg.setAttribute("aria-label", _("The whole model, and beside its parts links to their chapters"));
-      const side = make(box, "div", { className: "model-side" });
-      this.say = makeWords(side, 2);
-      const controls = make(side, "div", { className: "moving-controls" });
+      const controls = make(box, "div", { className: "moving-controls model-choice" });
       const norms = [["post", _("post-norm, as in the paper")], ["pre", _("pre-norm, as in the speller")]];
       this.norm = makeSelect(controls, "model-norm", _("Norm"), norms, () => this.moveNorms());
       this.norm.value = "pre";
       const parts = this.data.parts.map(({ key, name }) => [key, _(name)]);
-      this.choice = makeSelect(controls, "model-part", _("Part"), parts, () => this.choose(this.choice.value));
+      this.choice = makeSelect(controls, "model-part", _("Part"), parts, () => this.enter(this.choice.value));
+      this.inside = new Inside(make(box, "div", { className: "model-inside", role: "group" }));
+      this.inside.box.setAttribute("aria-label", _("The numbers in the box"));
+      this.up = make(this.inside.box, "button", { type: "button", className: "model-up", textContent: _("Back to the picture") });
+      this.up.addEventListener("click", () => {
+        this.walk.scrollIntoView({ behavior: still.matches ? "auto" : "smooth" });
+        this.next.focus({ preventScroll: true });
+      });
+      const side = make(box, "div", { className: "model-side" });
+      this.say = makeWords(side, 2);
       this.panel = make(side, "div", { className: "model-panel" });
       // A short cut for the mouse; the list of parts does the same.
       this.svg.addEventListener("click", (event) => {
         const key = event.target.closest("[data-part]")?.dataset.part;
-        if (key) this.choose(key === "memory-line" ? "memory" : key);
+        if (key) this.enter(key === "memory-line" ? "memory" : key);
       });
     }
 
     // What sends a word through; on a phone it stays above the picture, which is as high as the window.
     buildWalk(walk) {
       this.walk = walk;
-      const controls = make(walk, "div", { className: "moving-controls" });
-      const words = this.data.words.map(({ word }) => [word, word]);
-      this.word = makeSelect(controls, "model-word", _("Word"), words, () => this.go(0));
-      [this.back, this.next, this.play, this.reset] = makeButtons(walk, [_("Back"), _("Next"), _("Play"), _("Reset")]);
+      const form = make(walk, "form", { className: "model-form", noValidate: true });
+      make(form, "label", { htmlFor: "model-word", textContent: _("Word") });
+      this.input = make(form, "input", { id: "model-word", type: "text", autocomplete: "off", spellcheck: false, value: this.way.word });
+      this.input.setAttribute("autocapitalize", "none");
+      make(form, "button", { type: "submit", textContent: _("Send") });
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        this.stop();
+        this.send(this.input.value);
+      });
+      this.input.addEventListener("input", () => loadModel().catch(() => {}));
+      const names = [_("Back"), _("Next"), _("Play"), _("Reset"), _("Numbers")];
+      [this.back, this.next, this.play, this.reset, this.down] = makeButtons(walk, names);
       this.sayStep = makeWords(walk, 1);
       this.stop = makePlayer(this.play, PAUSE, {
         begin: () => this.step === this.steps().length && this.go(0),
@@ -428,16 +472,82 @@
       this.back.addEventListener("click", move(() => this.step - 1));
       this.next.addEventListener("click", move(() => this.step + 1));
       this.reset.addEventListener("click", move(() => 0));
+      // On a phone the numbers stand below the picture.
+      const behavior = still.matches ? "auto" : "smooth";
+      this.down.className = "model-down";
+      this.down.addEventListener("click", () => {
+        this.inside.box.scrollIntoView({ behavior });
+        this.up.focus({ preventScroll: true });
+      });
     }
 
     // ---- state ----------------------------------------------------------------------------------
 
-    spoken() {
-      return this.data.words.find(({ word }) => word === this.word.value);
+    steps() {
+      return stepsOf(this.way, this.data.sizes);
     }
 
-    steps() {
-      return stepsOf(this.spoken(), this.data.sizes);
+    // Takes a word of the reader's own; it waits before the model then.
+    async send(typed) {
+      const [word, wrong] = readWord(typed, MOST_LETTERS);
+      this.wrong = wrong;
+      this.input.setAttribute("aria-invalid", String(Boolean(wrong)));
+      if (wrong) {
+        this.update();
+        return;
+      }
+      this.input.value = word;
+      this.asked += 1;
+      const mine = this.asked;
+      const model = await this.model();
+      if (!model || mine !== this.asked) return; // another word was asked for meanwhile
+      this.trace = traceOf(model, word, MOST_TOKENS);
+      this.way = wayOf(this.trace, this.data.sizes);
+      this.go(0);
+    }
+
+    // Returns the model, or nothing where it cannot be had.
+    async model() {
+      if (!window.speller.Model) this.inside.tell(_("Loading the model, 3.7 MB ..."));
+      try {
+        return await loadModel();
+      } catch (error) {
+        this.inside.tell(fill(_("The model could not be used: {reason}."), { reason: error.message }));
+        return null;
+      }
+    }
+
+    // Opens a part that the reader has chosen.
+    enter(part) {
+      this.choose(part);
+      this.look(part);
+    }
+
+    // Shows the numbers of a part, those of the newest token of the step.
+    async look(part, pass = this.steps()[this.step - 1]?.pass) {
+      this.opened = { part, pass };
+      const model = await this.model();
+      if (model && this.opened) this.showNumbers(model);
+    }
+
+    showNumbers(model) {
+      const { part, pass } = this.opened;
+      const { word } = this.way;
+      if (this.trace?.word !== word) this.trace = traceOf(model, word, MOST_TOKENS);
+      if (part === "whole") {
+        this.invite();
+        return;
+      }
+      this.inside.title.textContent = fill(_("{part}: the numbers of {word}"), { part: _(this.parts.get(part).name), word });
+      this.inside.open(part, this.trace, /^(source|encoder|memory|norm|residual)/.test(part) ? undefined : pass);
+    }
+
+    // What stands there before a part is opened.
+    invite() {
+      this.opened = null;
+      const { word } = this.way;
+      this.inside.title.textContent = fill(_("The numbers of {word}"), { word });
+      this.inside.tell(_("Press Next, or choose a box: here you see what it computes, down to a single product. The model, 3.7 MB, comes to your browser when you do."));
     }
 
     // Who comes from a chapter finds its parts lit.
@@ -446,6 +556,7 @@
       this.here = slug in this.data.here ? slug : null;
       const parts = this.here ? this.data.here[slug] : [];
       const main = this.data.parts.find(({ key, chapters }) => parts.includes(key) && chapters[0] === slug);
+      this.invite();
       this.choose(main?.key ?? parts.find((key) => this.parts.has(key) && parts.length < 10) ?? "whole");
     }
 
@@ -460,7 +571,12 @@
     // A word goes through the whole model, so what was taken away comes back.
     go(step) {
       this.step = Math.max(0, Math.min(step, this.steps().length));
+      this.wrong = "";
       if (this.taken !== null) this.take(null);
+      const now = this.steps()[this.step - 1];
+      if (now) this.look(now.part, now.pass);
+      else if (this.trace) this.look(this.part);
+      else this.invite();
       this.update();
       this.follow();
     }
@@ -612,7 +728,7 @@
 
     // The numbers where the word has been, letters where it has not; none where tokens stand.
     showShapes(steps) {
-      const { passes } = this.spoken();
+      const { passes } = this.way;
       const been = new Map();
       steps.slice(0, this.step).forEach(({ part, pass }) => {
         const inside = part === "decoder" ? ["target-embedding", "target-positions", ...DECODER] : [part];
@@ -627,7 +743,7 @@
     }
 
     showTokens(steps, now) {
-      const { word, passes } = this.spoken();
+      const { word, passes } = this.way;
       const letters = now?.side === 1 ? "memory" : (now?.part ?? "source");
       this.putTokens(0, [...word], letters);
       const pass = now?.side === 1 ? passes[now.pass] : passes[0];
@@ -648,7 +764,7 @@
       const word = now
         ? _("Step {step} of {count}. {says}")
         : _("{word} waits before the encoder, the begin token before the decoder. Press Next.");
-      this.sayStep([fill(word, { step: this.step, count, says: now?.says, word: this.word.value })]);
+      this.sayStep([this.wrong || fill(word, { step: this.step, count, says: now?.says, word: this.way.word })]);
       this.say([isPre ? before : after, this.describePart()]);
     }
 

@@ -1,51 +1,14 @@
 // The figure in book/speak.md: a word of the reader's own, spoken by the trained model in the page.
-// Here are its state and its controls; pictures.js draws, tour.js has the guided tour, and model.js computes.
-// model.js and weights.js are added to the page when they are first needed. They are classic scripts, because a page
-// that was opened as a file may neither fetch nor import anything.
+// Here are its state and its controls; pictures.js draws, tour.js has the guided tour, load.js gets the model.
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="speak">.
 
 (() => {
-  const { pictures } = window.speller;
+  const { loadModel, pictures, readWord } = window.speller;
   const { fill, make, draw, makeSelect, makeButtons, makeWords, onNewWidth, start } = window.moving;
-  const FOLDER = new URL("../speller/", document.currentScript.src);
-  const [MOST_LETTERS, MOST_TOKENS] = [28, 32];
+  const MOST_TOKENS = 32;
   const PAUSE = 900; // milliseconds of a step while it plays
   const LETTER = 22; // pixels that a letter has at least, for a finger
   const still = window.matchMedia("(prefers-reduced-motion: reduce)");
-
-  // ---- the model comes when it is asked for -----------------------------------------------------
-
-  function addScript(name) {
-    return new Promise((resolve, reject) => {
-      const script = make(document.head, "script", { src: new URL(name, FOLDER).href });
-      script.addEventListener("load", resolve);
-      script.addEventListener("error", () => reject(new Error(fill(_("{name} could not be loaded"), { name }))));
-    });
-  }
-
-  let loading = null;
-  function loadModel() {
-    loading ??= Promise.all(["model.js", "weights.js"].map(addScript)).then(() => {
-      return new window.speller.Model(window.speller.weights);
-    });
-    loading.catch(() => (loading = null)); // the next key or click tries again
-    return loading;
-  }
-
-  // ---- what may be typed ------------------------------------------------------------------------
-
-  // Returns [word, what is wrong with it]; one of the two is empty.
-  function readWord(typed) {
-    const word = typed.trim().toLowerCase().replaceAll("\u2019", "'");
-    if (word === "") return ["", _("Type a word first.")];
-    if (/\s/.test(word)) return ["", _("One word at a time, please: the model has never seen a space.")];
-    const unknown = [...word].find((letter) => !/[a-z']/.test(letter));
-    const strange = _("The model knows the letters a to z and the apostrophe. It has no token for \u201c{unknown}\u201d.");
-    if (unknown) return ["", fill(strange, { unknown })];
-    const long = _("At most {most} letters; this word has {count}.");
-    if (word.length > MOST_LETTERS) return ["", fill(long, { most: MOST_LETTERS, count: word.length })];
-    return [word, ""];
-  }
 
   // ---- the parts of the figure ------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 // The forward pass of the trained speller, written by hand: letters go in, log-probabilities of phonemes come out.
 // It is transformer_ref.model.Transformer with pre-norm, for one word at a time, in the package's names.
 // Vectors are Float32Arrays, a sequence is a list of vectors, and attention is written out, weight by weight.
-// speak.js adds this file and weights.js to the page when the reader asks for a word.
+// What a figure wants to see on the way it gets through a function, `note(part, layer, place, found)`.
+// load.js adds this file and weights.js to the page when the reader asks for a word.
 
 window.speller.Model = (() => {
   const [BOS, EOS] = [1, 2];
@@ -94,32 +95,40 @@ window.speller.Model = (() => {
     }
 
     // A row of the table times sqrt(D), plus the sines and cosines of its position.
-    embed(table, id, position) {
+    embed({ embedding: { weight } }, id, position, note, side) {
       const size = this.weights.encoder.norm.weight.length;
-      return Float32Array.from({ length: size }, (_, i) => {
+      const row = weight.subarray(id * size, (id + 1) * size);
+      const looked = row.map((value) => value * Math.sqrt(size));
+      const waves = row.map((_, i) => {
         const angle = position / 10000 ** ((i - (i % 2)) / size);
-        return table[id * size + i] * Math.sqrt(size) + (i % 2 ? Math.cos(angle) : Math.sin(angle));
+        return i % 2 ? Math.cos(angle) : Math.sin(angle);
       });
+      const output = add(looked, waves);
+      note?.(`${side}-embedding`, 0, position, { id, row, output: looked });
+      note?.(`${side}-positions`, 0, position, { before: looked, waves, output });
+      return output;
     }
 
-    // One query looks at a list of keys and values. Returns the output and each head's weights.
+    // One query looks at a list of keys and values. Returns the output, and what leads to it: the query and the heads'
+    // outputs one behind the other, and each head's scores and weights.
     // `hidden` are places that may not be seen, `off` says of each head whether its output counts as zero.
     attend(x, { q_proj, out_proj }, { keys, values }, hidden = null, off = []) {
       const query = linear(x, q_proj);
       const size = query.length / this.heads;
       const joined = new Float32Array(query.length);
-      const weights = [];
+      const [allScores, weights] = [[], []];
       for (let head = 0; head < this.heads; head += 1) {
         const [from, to] = [head * size, (head + 1) * size];
         const part = query.subarray(from, to);
         const scores = keys.map((key, place) => (hidden?.has(place) ? -Infinity : dot(key, from, part) / Math.sqrt(size)));
+        allScores.push(scores);
         weights.push(softmax(scores));
         if (off[head]) continue;
         values.forEach((value, place) => {
           for (let i = from; i < to; i += 1) joined[i] += weights[head][place] * value[i];
         });
       }
-      return { output: linear(joined, out_proj), weights };
+      return { query, scores: allScores, weights, joined, output: linear(joined, out_proj) };
     }
 
     project(states, { k_proj, v_proj }) {
@@ -127,21 +136,37 @@ window.speller.Model = (() => {
     }
 
     feedForward(x, { linear1, linear2 }) {
-      return linear(relu(linear(x, linear1)), linear2);
+      const hidden = relu(linear(x, linear1));
+      return { hidden, output: linear(hidden, linear2) };
+    }
+
+    // A sublayer with pre-norm: `run` gets the normed vector, and its output is added to what came in.
+    sublayer(before, norm, run, note) {
+      const x = layerNorm(before, norm);
+      const found = run(x);
+      const after = add(before, found.output);
+      note?.({ before, x, ...found, after });
+      return after;
     }
 
     // Letters to the memory: one vector for each letter. Then each decoder layer's keys and values of it, once.
-    encode(word) {
+    encode(word, note) {
+      const noted = (part, layer, place) => note && ((found) => note(part, layer, place, found));
       let states = [...word].map((letter, place) => {
-        return this.embed(this.weights.src_embedding.embedding.weight, this.letters.indexOf(letter), place);
+        return this.embed(this.weights.src_embedding, this.letters.indexOf(letter), place, note, "source");
       });
-      for (const layer of this.encoderLayers) {
-        const normed = states.map((x) => layerNorm(x, layer.norm1));
-        const memory = this.project(normed, layer.self_attention);
-        states = states.map((x, place) => add(x, this.attend(normed[place], layer.self_attention, memory).output));
-        states = states.map((x) => add(x, this.feedForward(layerNorm(x, layer.norm2), layer.feed_forward)));
-      }
-      states = states.map((x) => layerNorm(x, this.weights.encoder.norm));
+      this.encoderLayers.forEach((layer, depth) => {
+        const memory = this.project(states.map((x) => layerNorm(x, layer.norm1)), layer.self_attention);
+        const attend = (x) => ({ ...this.attend(x, layer.self_attention, memory), ...memory });
+        states = states.map((x, place) => this.sublayer(x, layer.norm1, attend, noted("encoder-attention", depth, place)));
+        const work = (x) => this.feedForward(x, layer.feed_forward);
+        states = states.map((x, place) => this.sublayer(x, layer.norm2, work, noted("encoder-feed-forward", depth, place)));
+      });
+      states = states.map((before, place) => {
+        const output = layerNorm(before, this.weights.encoder.norm);
+        note?.("memory", 0, place, { before, output });
+        return output;
+      });
       return this.decoderLayers.map((layer) => this.project(states, layer.cross_attention));
     }
 
@@ -152,20 +177,26 @@ window.speller.Model = (() => {
 
     // Reads one more token. The cache is not changed but extended in a copy, so that a beam may go on from it twice.
     // Returns the new cache, the cross-attention weights of each layer and head, and the logits after each layer.
-    step(memory, cache, id, { hidden = null, off = [] } = {}) {
-      let x = this.embed(this.weights.tgt_embedding.embedding.weight, id, cache[0].keys.length);
+    step(memory, cache, id, { hidden = null, off = [], note } = {}) {
+      const place = cache[0].keys.length;
+      const noted = (part, depth) => note && ((found) => note(part, depth, place, found));
+      let x = this.embed(this.weights.tgt_embedding, id, place, note, "target");
       const [longer, cross, lens] = [[], [], []];
       this.decoderLayers.forEach((layer, depth) => {
-        const normed = layerNorm(x, layer.norm1);
-        const { keys, values } = this.project([normed], layer.self_attention);
-        longer.push({ keys: [...cache[depth].keys, ...keys], values: [...cache[depth].values, ...values] });
-        x = add(x, this.attend(normed, layer.self_attention, longer[depth]).output);
-        const looked = this.attend(layerNorm(x, layer.norm2), layer.cross_attention, memory[depth], hidden, off[depth]);
-        cross.push(looked.weights);
-        x = add(x, looked.output);
-        x = add(x, this.feedForward(layerNorm(x, layer.norm3), layer.feed_forward));
+        x = this.sublayer(x, layer.norm1, (normed) => {
+          const { keys, values } = this.project([normed], layer.self_attention);
+          longer.push({ keys: [...cache[depth].keys, ...keys], values: [...cache[depth].values, ...values] });
+          return { ...this.attend(normed, layer.self_attention, longer[depth]), ...longer[depth] };
+        }, noted("masked-attention", depth));
+        x = this.sublayer(x, layer.norm2, (normed) => {
+          const looked = this.attend(normed, layer.cross_attention, memory[depth], hidden, off[depth]);
+          cross.push(looked.weights);
+          return { ...looked, ...memory[depth] };
+        }, noted("cross-attention", depth));
+        x = this.sublayer(x, layer.norm3, (normed) => this.feedForward(normed, layer.feed_forward), noted("decoder-feed-forward", depth));
         lens.push(this.toLogits(x));
       });
+      note?.("output", 0, place, { before: x, x: layerNorm(x, this.weights.decoder.norm), logits: lens.at(-1) });
       return { cache: longer, cross, lens };
     }
 
@@ -178,7 +209,7 @@ window.speller.Model = (() => {
 
     // The likeliest token at each step, or the one that `forced` has for it (a Map from step to id).
     greedy(word, { forced = new Map(), maxLength = this.maxLength, ...options } = {}) {
-      const memory = this.encode(word);
+      const memory = this.encode(word, options.note);
       const steps = [];
       let [id, cache] = [BOS, this.start()];
       while (id !== EOS && steps.length < maxLength - 1) {

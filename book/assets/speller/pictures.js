@@ -3,8 +3,6 @@
 // the model made, how many of them are shown, whose attention ("mean" or a number), the letters that are hidden,
 // the heads that are off, what the reader forced, and the answer without all this.
 
-window.speller = {};
-
 window.speller.pictures = (() => {
   const { number, percent, fill, sentences, softmax, make, draw } = window.moving;
   const END = "<eos>";
