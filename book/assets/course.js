@@ -52,6 +52,15 @@ function keepPlace() {
   }
 }
 
+// The mark of a check opens the fold that holds its code; not every browser does so by itself.
+function openChecks() {
+  for (const link of document.querySelectorAll(".page-check a")) {
+    link.addEventListener("click", () => {
+      document.querySelector(link.hash).closest("details").open = true;
+    });
+  }
+}
+
 // The arrows that unfold a part of the table of contents have no name of their own.
 function nameArrows() {
   for (const arrow of document.querySelectorAll(".bd-docs-nav li.has-children > details > summary")) {
@@ -83,7 +92,7 @@ function excerptsOf(textOf) {
   return (html, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");
     for (const formula of page.querySelectorAll(".math")) formula.replaceWith("\u2026");
-    for (const frame of page.querySelectorAll(".bd-header-article, #jb-print-docs-body, svg")) frame.remove();
+    for (const frame of page.querySelectorAll(".bd-header-article, #jb-print-docs-body, .page-check, svg")) frame.remove();
     return textOf(page.documentElement.outerHTML, anchor);
   };
 }
@@ -159,6 +168,7 @@ tuneSearch();
 document.addEventListener("DOMContentLoaded", () => {
   nameArrows();
   keepPlace();
+  openChecks();
   offerToWrap();
   makeReachable();
   document.addEventListener("scroll", ({ target }) => target.matches?.(SCROLLING_BOXES) && showWhetherMore(target), true);

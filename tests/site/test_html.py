@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
@@ -156,3 +157,19 @@ def test_code_that_draws_and_tests_is_folded_once_at_the_end(name: str) -> None:
     for fold in folds:
         assert fold.getparent().getnext() is None
         assert len(fold.xpath(f".//div[{of_class('cell_input')}]")) == folded
+
+
+@pytest.mark.parametrize("name", [name for name in WRITTEN if name.startswith("book/")])
+def test_every_hidden_check_has_a_mark_that_leads_to_it(name: str) -> None:
+    page = parse(SITE / name)
+    checks = [
+        cell
+        for cell in page.xpath(f"//article//details//div[{of_class('cell_input')}]")
+        if re.search(r"^\s*(assert|torch.testing)\b", cell.text_content(), re.MULTILINE)
+    ]
+    marks = page.xpath(f"//article//p[{of_class('page-check')}]/a")
+    assert all(mark.text_content().strip() for mark in marks)
+    targets = [page.xpath(f"//*[@id='{mark.get('href')[1:]}']") for mark in marks]
+    marked = [cell for found in targets for cell in found]
+    assert [cell for cell in checks if cell.get("id")] == marked
+    assert bool(marked) == bool(checks)

@@ -182,3 +182,12 @@ def test_a_figure_of_a_phone_leads_to_itself_in_full(phone: Page, address: str) 
     phone.wait_for_url("**/*.png")
     assert phone.locator("img").evaluate("image => image.naturalWidth") > 2 * shown
     phone.go_back()
+
+
+def test_the_mark_of_a_check_opens_it(tab: Page, address: str) -> None:
+    open_page(tab, f"{address}/book/attention.html")
+    mark = tab.get_by_role("link", name="Checked when this page was built").first
+    mark.press("Enter")
+    check = tab.locator(str(mark.get_attribute("href")))
+    expect(check).to_be_in_viewport()
+    expect(check).to_contain_text("assert")
