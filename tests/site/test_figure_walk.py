@@ -19,8 +19,8 @@ pytestmark = pytest.mark.browser
 
 PAGE, CLOSER = "book/attention.html", "book/closer/attention.html"
 HAND_STEPS = ("Q", "K", "V", "products", "weights", "output")
-# A sum in words has factors of two digits: weights, each times up to 4, or exponentials.
-ROUNDED = {"weights": 0.03, "output": 0.005 * (4 + 1 + 3)}
+# A sum in words has factors of two digits, weights, each times up to 4.
+ROUNDED = {"output": 0.005 * (4 + 1 + 3)}
 STEPS = ("Q", "K", "V", "products", "scores", "masked", "weights", "output")
 MISTAKES = ("right", "axis", "root", "view")
 FEATURES = 3  # so many are shown
@@ -150,6 +150,15 @@ def test_the_buttons_stay_within_the_steps(walk: Locator) -> None:
     expect(walk.locator(".walk-steps [aria-current]")).to_have_text("times V")
 
 
+def test_a_step_is_chosen_in_the_row_of_steps(walk: Locator) -> None:
+    for index, press in ((3, "Enter"), (5, "Space"), (0, "Enter")):
+        chip = walk.locator(".walk-steps button").nth(index)
+        chip.press(press)
+        expect(walk.locator(".walk-title")).to_contain_text(f"Step {index + 1} of 6")
+        expect(chip).to_have_attribute("aria-current", "step")
+        expect(chip).to_be_focused()
+
+
 # ---- the speller, with mistakes ------------------------------------------------------------------
 
 
@@ -200,7 +209,7 @@ def test_the_speller_and_its_mistakes_are_those_of_torch(
     torch.testing.assert_close(right["weights"], passed["weights"])
     long_walk.get_by_label("Mistake", exact=True).select_option(mistake)
     go_to(long_walk, 0)
-    underlined = long_walk.locator(".walk-steps li").evaluate_all(
+    underlined = long_walk.locator(".walk-steps button").evaluate_all(
         "chips => chips.map((chip) => chip.classList.contains('walk-wrong'))"
     )
     changed = [not torch.allclose(expected[name], right[name], atol=1e-3) for name in STEPS]

@@ -78,6 +78,11 @@
     draw(svg, "polygon", { points, class: `moving-head ${kind}` });
   }
 
+  function overlap(one, other) {
+    const [a, b] = [one, other].map((text) => text.getBBox());
+    return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+  }
+
   function drawPlane(svg, { words, keys, query, weights, asks, reach }) {
     const height = 300;
     const width = clear(svg, height);
@@ -93,11 +98,11 @@
       drawArrow(svg, [x0, y0], [x, y], "moving-key");
     });
     // The label stands beyond the tip, on the side where no other key is.
-    keys.forEach((key, index) => {
+    const labels = keys.map((key, index) => {
       const [x, y] = to(key);
       const below = key[1] < 0 && key[0] < 1.5;
       const at = below ? { x: x - 8, y: y + 17, "text-anchor": "middle" } : { x: x + 7, y: y + (key[1] < 0 ? 13 : -3) };
-      draw(svg, "text", { ...at, class: "moving-key" }, words[index]);
+      return draw(svg, "text", { ...at, class: "moving-key" }, words[index]);
     });
     const [x, y] = to(query);
     drawArrow(svg, [x0, y0], [x, y], "moving-query");
@@ -106,7 +111,9 @@
     const beside = y < 36 || (query[1] < 0 && y < height - 36) ? 27 : -15; // within the picture
     const middle = Math.max(48, Math.min(width - 48, x));
     const at = { x: middle, y: y + beside, "text-anchor": "middle", class: "moving-query" };
-    draw(svg, "text", at, fill(_("query of \u201c{asks}\u201d"), { asks }));
+    const named = draw(svg, "text", at, fill(_("query of \u201c{asks}\u201d"), { asks }));
+    // On the other side of the handle, where it would lie on the name of a key.
+    if (labels.some((other) => overlap(other, named))) named.setAttribute("y", y + (beside > 0 ? -15 : 27));
     const arrows = words.map((word, index) => `${word} ${pair(keys[index], 0)}`).join(_(", "));
     const label = _("Arrows in the plane. Query {query}; keys {arrows}.");
     svg.setAttribute("aria-label", fill(label, { query: pair(query), arrows }));

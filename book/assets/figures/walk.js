@@ -5,7 +5,8 @@
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="walk">.
 
 (() => {
-  const { number, fill, dot, softmax, make, makeSelect, makeButtons, makeWords, onNewWidth, dataFor, start } = window.moving;
+  const { digitsOf, number, fill, dot, softmax } = window.moving;
+  const { make, makeSelect, makeButtons, makeWords, onNewWidth, dataFor, start } = window.moving;
   const FEW = 4; // so many tokens have room on a phone
   const NARROW = 560; // below this width more tokens have smaller cells, with fewer features and digits
   const MISTAKES = [
@@ -125,11 +126,13 @@
 
   function softmaxSum(values, place, data, few) {
     const seen = values.filter((value) => value !== -Infinity);
-    const powers = added(seen.map((value) => `exp(${tidy(value, data)})`), few);
     const [power, total] = [Math.exp(values[place]), sum(seen.map(Math.exp))];
+    const digits = digitsOf([power, total], ([one, all]) => one / all, 2);
+    const shown = (value) => tidy(value, data, digitsOf([value], ([one]) => Math.exp(one), digits));
+    const powers = added(seen.map((value) => `exp(${shown(value)})`), few);
     if (values[place] === -Infinity) return _("exp(\u2212\u221e) = 0, so the weight is 0");
-    const results = [`${number(power, 2)} / ${number(total, 2)}`, number(power / total, 2)];
-    return [`exp(${tidy(values[place], data)}) / (${powers})`, ...results].join(" = ");
+    const results = [`${number(power, digits)} / ${number(total, digits)}`, number(power / total, 2)];
+    return [`exp(${shown(values[place])}) / (${powers})`, ...results].join(" = ");
   }
 
   // How a cell of the result came about, in one line.
@@ -313,7 +316,11 @@
     let { step: at, cell } = data.begin;
     const box = document.createElement("div");
     const chips = make(box, "ol", { className: "walk-steps" });
-    const marks = steps.map(({ chip }) => make(chips, "li", { textContent: chip }));
+    const marks = steps.map(({ chip }, index) => {
+      const button = make(make(chips, "li"), "button", { type: "button", textContent: chip });
+      button.addEventListener("click", () => go(index));
+      return button;
+    });
     const bar = make(box, "div", { className: "walk-bar" });
     const [back, next] = makeButtons(bar, [_("Back"), _("Next")]);
     const choice = data.heads > 1 && makeSelect(bar, "walk-mistake", _("Mistake"), MISTAKES, () => tell(false));
@@ -372,12 +379,12 @@
       event.preventDefault();
       moveTo(cell[0] + by[0], cell[1] + by[1]);
     });
-    const move = (by) => () => {
-      at = Math.max(0, Math.min(steps.length - 1, at + by));
+    function go(step) {
+      at = Math.max(0, Math.min(steps.length - 1, step));
       update();
-    };
-    back.addEventListener("click", move(-1));
-    next.addEventListener("click", move(1));
+    }
+    back.addEventListener("click", () => go(at - 1));
+    next.addEventListener("click", () => go(at + 1));
 
     // The tallest step gives the figure its height, so that nothing below it jumps.
     function measure() {
