@@ -145,3 +145,11 @@ def test_letters_can_be_read_and_nothing_is_cut_off(
         labels = labels_of(figure.locator("svg text"))
         assert len(labels) > 10
         assert [each for each in labels if each.height < 11 or not each.inside] == []
+
+
+def test_the_cell_with_the_data_takes_no_space(figure: Locator) -> None:
+    """In dark mode an output has a background and a padding."""
+    figure.page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    cell = figure.page.locator(".cell", has=figure.page.locator("script.moving-data"))
+    expect(cell).to_have_count(1)
+    expect(cell).to_be_hidden()
