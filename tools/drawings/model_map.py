@@ -47,7 +47,7 @@ CHAPTERS: dict[str, Collection[str]] = {
     "tuning": ("target", "output", "next"),
     "depth": ENCODER + DECODER,
     "capstone": tuple(PARTS),
-    "where_next": POSITIONS + ATTENTION + ("encoder-feed-forward", "decoder-feed-forward"),
+    "where_next": ("target-positions", "masked-attention", "decoder-feed-forward"),
 }  # fmt: skip
 
 
@@ -62,7 +62,8 @@ def model_map(lit: Collection[str], narrow: bool = False) -> Drawing:
         area = place[part]
         if part in lit:
             drawing.box(area, "", "lit")
-            drawing.text(area.at(0.5, 0.5), label, "lit", size=13, style="bold")
+            size = 12 if part in POSITIONS else 13  # a long word, in bold
+            drawing.text(area.at(0.5, 0.5), label, "lit", size=size, style="bold")
         elif free:
             drawing.text(area.at(0.5, 0.5), label, role, size=13)
         else:
