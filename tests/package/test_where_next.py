@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy.stats
 import torch
 from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
@@ -22,6 +23,7 @@ from transformer_ref.experiments.where_next import (
     BANDWIDTH,
     OPERATIONS,
     PUBLISHED,
+    STUDENT_T,
     Sizes,
     count_parameters,
     draft_by_counts,
@@ -172,11 +174,16 @@ def test_the_peak_is_the_best_for_both_models_together() -> None:
 def test_differences_are_those_of_the_same_seed() -> None:
     bits = {"GPT-2": (2.1, 2.3, 2.4), "grouped": (2.0, 2.1, 2.3)}
     runs = {name: [{"bits": value} for value in values] for name, values in bits.items()}
-    differences, mean, error = paired_difference(runs, "grouped")
+    differences, mean, reach = paired_difference(runs, "grouped")
     assert differences == pytest.approx([-0.1, -0.2, -0.1])
     assert mean == pytest.approx(-0.4 / 3)
-    # The variance is (2 * (1/30)^2 + (2/30)^2) / 2 = 1/300, and that of the mean a third of it.
-    assert error == pytest.approx((1 / 900) ** 0.5)
+    interval = scipy.stats.ttest_1samp(differences, 0).confidence_interval(0.95)
+    assert (mean - reach, mean + reach) == pytest.approx((interval.low, interval.high), rel=1e-3)
+
+
+@pytest.mark.parametrize("freedom", STUDENT_T)
+def test_intervals_have_95_percent(freedom: int) -> None:
+    assert STUDENT_T[freedom] == pytest.approx(scipy.stats.t.ppf(0.975, freedom), rel=1e-3)
 
 
 @pytest.mark.parametrize("name", ["GPT-2", "all four"])

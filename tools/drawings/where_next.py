@@ -8,6 +8,7 @@ from tools.drawings.kit import Area, Drawing, Point, true_minus
 from transformer_ref.experiments.where_next import (
     ANSWERS,
     KNIGHTED,
+    KNIGHTEN,
     NEXT_WORDS,
     PLACES,
     acceptance_by_hand,
@@ -154,8 +155,11 @@ def gate() -> Drawing:
 def speculate() -> Drawing:
     """The passes that say one word: what was guessed, and what the large model says."""
     drawing = Drawing()
+    drawing.text((0, 0), "nearest word in the list: knighten", anchor="start", size=13)
+    for place, token in enumerate(KNIGHTEN):
+        drawing.box(Area(52 + 48.0 * place, 12, 44, 26), token, "ink", size=13)
     for number, (guessed, said) in enumerate(KNIGHTED):
-        y = 118.0 * number
+        y = 66.0 + 118.0 * number
         before = sum(len(answer) for _, answer in KNIGHTED[:number])
         drawing.text((0, y), f"pass {number + 1}", style="bold", anchor="start")
         rows = (("draft", guessed, y + 16), ("model", said, y + 62))

@@ -43,7 +43,9 @@ MODEL, DRAFT = (0.6, 0.3, 0.1), (0.3, 0.6, 0.1)
 W_ROUTER = ((0.0, 1.0, -1.0, 1.0), (1.0, 1.0, 2.0, 0.0))
 ANSWERS = {1: (2.0, 0.0), 3: (0.0, 4.0)}
 
-# How "knighted" is said with the draft of the nearest word: guessed, and what the model says.
+# The nearest word of "knighted" in the training list, and how "knighted" is said with it as the
+# draft: guessed, and what the model says.
+KNIGHTEN = ("N", "AY", "T", "AH", "N")
 KNIGHTED = (
     (("N", "AY", "T"), ("N", "AY", "T", "IH")),
     (("N",), ("D",)),
@@ -288,6 +290,10 @@ def draft_by_neighbour(speller: Speller, entries: Sequence[Entry], length: int =
 # ---- the trained models --------------------------------------------------------------------------
 
 
+# How many standard errors make an interval of 95%: Student's t, by its degrees of freedom.
+STUDENT_T = {2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571}
+
+
 def paired_difference(
     runs: Mapping[str, Sequence[Mapping[str, Any]]], name: str, other: str = "GPT-2"
 ) -> tuple[list[float], float, float]:
@@ -299,9 +305,10 @@ def paired_difference(
         other: what it is compared with.
 
     Returns:
-        The differences in bits per character, their mean, and its standard error.
+        The differences in bits per character, their mean, and how far the interval that has it
+        with 95% reaches to either side, by Student's t.
     """
     pairs = zip(runs[name], runs[other], strict=True)
     differences = [mine["bits"] - theirs["bits"] for mine, theirs in pairs]
     error = stdev(differences) / len(differences) ** 0.5
-    return differences, mean(differences), error
+    return differences, mean(differences), STUDENT_T[len(differences) - 1] * error
