@@ -62,7 +62,7 @@ def model_map(lit: Collection[str], narrow: bool = False) -> Drawing:
         area = place[part]
         if part in lit:
             drawing.box(area, "", "lit")
-            size = 12 if part in POSITIONS else 13  # a long word, in bold
+            size = 12.8 if part in POSITIONS else 13  # a long word, in bold
             drawing.text(area.at(0.5, 0.5), label, "lit", size=size, style="bold")
         elif free:
             drawing.text(area.at(0.5, 0.5), label, role, size=13)
