@@ -127,8 +127,8 @@ def messages_of_figures(html: str, root: Path) -> list[str]:
     """
     found: list[str] = []
     for name in FIGURE.findall(html):
-        scripts = [root / ASSETS / script for script in scripts_of(name)]
-        found += [message for script in scripts for message in messages_of_script(script)]
+        paths = [root / ASSETS / script for script in scripts_of(name)]
+        found += [each for path in paths if path.is_file() for each in messages_of_script(path)]
     for data in map(json.loads, DATA.findall(html)):
         found += data.get("messages", []) if isinstance(data, dict) else []
     return list(dict.fromkeys(found))

@@ -10,7 +10,7 @@ import pytest
 from babel.messages.catalog import Catalog
 
 from book import catalogs
-from book._extensions.languages import LOCALE, SITE
+from book._extensions.languages import ASSETS, LOCALE, SITE, messages_of_figures
 from tools.inputs import ROOT
 
 CATALOGS = {
@@ -123,3 +123,14 @@ def test_a_changed_sentence_becomes_fuzzy_and_a_new_one_is_missing() -> None:
         "$x$",
         "新的一行",
     ]
+
+
+def test_a_figure_says_what_its_script_and_its_data_say(tmp_path: Path) -> None:
+    folder = tmp_path / ASSETS / "figures"
+    folder.mkdir(parents=True)
+    script = 'const said = fill(_("step {step}"), { step }); const name = _(part.name);'
+    (folder / "walk.js").write_text(script)
+    data = '<script type="application/json" class="moving-data">{"messages": ["Norms"]}</script>'
+    names = ("walk", "none")  # the second one has no script
+    page = "".join(f'<figure class="moving-figure" data-figure="{name}">' for name in names) + data
+    assert messages_of_figures(page, tmp_path) == ["step {step}", "Norms"]
