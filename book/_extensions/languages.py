@@ -100,6 +100,10 @@ class MarkMessages(SphinxTransform):
                 raw.replace_self(TranslatableHtml(raw.rawsource, raw.astext(), **raw.attributes))
         for formula in self.document.findall(nodes.math_block):
             formula["translatable"] = False
+        for entry in self.document.findall(nodes.entry):
+            # In a dropdown a table has no source, and what has none is no message for Sphinx.
+            for text in entry.findall(nodes.TextElement):
+                text.source = text.source or self.document["source"]
         for image in self.document.findall(nodes.image):
             # The message of an image is its description; its paragraph would be another one.
             if isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1:

@@ -300,12 +300,15 @@ def scores_of_five_words() -> list[Any]:
 
 def product_at_one_place() -> list[Any]:
     query, key = map(torch.tensor, (where_next_example.QUERY, where_next_example.KEY))
-    angle = torch.tensor(7 * where_next_example.OMEGA)
-    turn = torch.stack([
-        torch.stack([angle.cos(), -angle.sin()]), torch.stack([angle.sin(), angle.cos()])
-    ])  # fmt: skip
-    both = (turn @ query) @ (turn @ key)
-    return [(turn @ query) @ key, query @ (turn @ key), both, 7 * both]
+
+    def turned(arrow: torch.Tensor, place: int) -> torch.Tensor:
+        angle = torch.tensor(place * where_next_example.OMEGA)
+        rows = [angle.cos(), -angle.sin()], [angle.sin(), angle.cos()]
+        return torch.stack([torch.stack(row) for row in rows]) @ arrow
+
+    both = turned(query, 7) @ turned(key, 7)
+    shown = turned(query, 5) @ turned(key, 1)
+    return [turned(query, 7) @ key, query @ turned(key, 7), shown, both, 7 * both]
 
 
 def cache_of_a_large_llama() -> list[Any]:
@@ -313,7 +316,7 @@ def cache_of_a_large_llama() -> list[Any]:
     shared, full = (
         where_next_example.resources(replace(sizes, num_sets=sets)).cache / 1024 for sets in (8, 64)
     )
-    return [shared, full, shared / 2]
+    return [shared, full, shared / 2, 1024 * shared]
 
 
 def partner_among_halves() -> list[Any]:
