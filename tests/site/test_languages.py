@@ -25,7 +25,9 @@ TRANSLATED = [
 EVERY_TRANSLATION = pytest.mark.parametrize(("language", "page"), TRANSLATED)
 # English words in a row, in a sentence and not in a list of names or phonemes.
 ENGLISH = re.compile(r"(?:\b[A-Za-z]?[a-z]+\b +){4,}[a-z]+")
-TERM = re.compile(r"\uff08[^\uff08\uff09]*\uff09")  # the English of a term, after it
+QUOTED = re.compile(  # the English of a term in brackets after it, and examples in quotes
+    r"\uff08[^\uff08\uff09]*\uff09|\u201c[^\u201d]*\u201d"
+)
 # What is not translated: code, what it prints, works that are cited, names in the code.
 KEPT = "pre, code, .cell_input, .cell_output, .bibtex, [lang=en], .math, em, strong, cite"
 
@@ -65,7 +67,7 @@ def test_no_english_sentence_is_left(site: Path, language: str, page: str) -> No
     for kept in found.select(KEPT):
         kept.decompose()
     assert "**" not in found.get_text(), "Markdown has not seen the end of something bold"
-    assert ENGLISH.findall(TERM.sub("", found.get_text(" "))) == []
+    assert ENGLISH.findall(QUOTED.sub("", found.get_text(" "))) == []
 
 
 @pytest.mark.parametrize("language", languages())
