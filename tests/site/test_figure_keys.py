@@ -100,7 +100,7 @@ def test_the_key_that_is_needed_below_has_its_weight_from_another_letter(figure:
     weight_of(figure, 0, followed - 1).press("Space")
     text = words_of(figure)
     own = re.search(
-        r"the last a gave it (\d+)% of its weight, and c at place 1 gave it (\d+)%", text
+        r"the last g gave it (\d+)% of its weight, and b at place 4 gave it (\d+)%", text
     )
     assert own
     assert int(own[1]) < 10 < 60 < int(own[2])
@@ -109,7 +109,8 @@ def test_the_key_that_is_needed_below_has_its_weight_from_another_letter(figure:
 
 
 def test_a_second_press_shows_the_key_again_and_what_was_tried_stays(figure: Locator) -> None:
-    button = weight_of(figure, 1, 1)
+    needed = followed_at(data_of(figure)["questions"][0]["letters"])
+    button = weight_of(figure, 1, needed)
     button.press("Enter")
     expect(button).to_have_attribute("aria-pressed", "true")
     button.press("Enter")
@@ -118,14 +119,14 @@ def test_a_second_press_shows_the_key_again_and_what_was_tried_stays(figure: Loc
     ask(figure, 1)
     assert "Tried: 0" in words_of(figure)
     ask(figure, 0)
-    assert effects(figure)[1][1] != "?"
-    assert "Tried: 1 of 28. The answer changed: 1." in words_of(figure)
+    assert effects(figure)[1][needed] != "?"
+    assert "Tried: 1 of 26. The answer changed: 1." in words_of(figure)
 
 
 def test_all_can_be_shown_at_once(figure: Locator) -> None:
     figure.get_by_role("button", name="Show all").press("Enter")
     assert not any("?" in column for column in effects(figure))
-    assert "Tried: 28 of 28. The answer changed: 2." in words_of(figure)
+    assert "Tried: 26 of 26. The answer changed: 2." in words_of(figure)
 
 
 def test_the_arrows_lead_from_weight_to_weight(figure: Locator) -> None:
