@@ -3,6 +3,7 @@
 Without pages it takes those that have a catalog; a page that is named gets one. A message whose
 English has changed becomes fuzzy: it keeps the old translation as a draft, and the site shows the
 English. The messages are those of the built English pages; the book is built first if necessary.
+What the checks say has catalogs beside them, in `transformer_checks/locale/`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from xml.etree import ElementTree
 
 import yaml
 from babel.messages.catalog import Catalog
-from babel.messages.extract import extract_from_dir
+from babel.messages.extract import extract_from_dir, extract_from_file
 from babel.messages.pofile import read_po, write_po
 from docutils import nodes
 from sphinx.util.nodes import extract_messages
@@ -34,6 +35,11 @@ from book._extensions.languages import (
 )
 from tools import build_book
 from tools.inputs import ENGLISH, ROOT
+from transformer_checks.assignments.misconceptions import misconceptions_of
+from transformer_checks.judging.general_mistakes import GENERAL, NAME_OF_THE_NOTEBOOK
+from transformer_checks.judging.words import BETWEEN, FAULTS, MESSAGES, TERMS
+from transformer_checks.registry import SLUGS
+from transformer_checks.translation import LOCALE as CHECKS
 
 HEADER = """\
 msgid ""
@@ -42,6 +48,8 @@ msgstr ""
 "Content-Type: text/plain; charset=UTF-8\\n"
 
 """
+# The catalog of what the checks say about several assignments.
+SHARED = "words"
 # What every language leaves as it is. A message that has nothing else is its own translation.
 LITERAL = re.compile(
     r"\$[^$]+\$|(?:\{[\w:]+\})?(`+).+?\1|\]\([^)\s]*\)|<[^>]+>|https?://\S+|\{\w+\}|&\w+;"
@@ -95,6 +103,25 @@ def messages_of_site(root: Path = ROOT) -> list[str]:
     theme = files("pydata_sphinx_theme") / "locale/sphinx.pot"
     found += [str(each.id) for each in read_po(io.BytesIO(theme.read_bytes())) if each.id]
     return list(dict.fromkeys(found))
+
+
+def messages_of_checks() -> dict[str, list[str]]:
+    """List what the checks say, by catalog: what all tasks share, and each assignment's own."""
+    folder = CHECKS.parent
+    keywords = {"say": None, "translate": None}
+    messages: dict[str, list[str]] = {name: [] for name in (SHARED, *SLUGS)}
+    for sentences in (MESSAGES, FAULTS, TERMS, BETWEEN):
+        messages[SHARED] += dict.values(sentences)
+    for path in sorted(folder.rglob("*.py")):
+        name = path.parent.name if path.parent.name in SLUGS else SHARED
+        found = extract_from_file("python", path, keywords=keywords)
+        messages[name] += [str(message) for _, message, *_ in found]
+    named = {SHARED: [*GENERAL, NAME_OF_THE_NOTEBOOK]}
+    for slug in SLUGS:
+        named[slug] = [each for task in misconceptions_of(slug).values() for each in task]
+    for name, misconceptions in named.items():
+        messages[name] += [text for each in misconceptions for text in (each.title, each.hint)]
+    return {name: list(dict.fromkeys(sentences)) for name, sentences in messages.items()}
 
 
 def messages_of(page: str) -> list[str]:
@@ -159,14 +186,17 @@ def missing(catalog: Catalog) -> list[str]:
 
 def update(language: str, pages: Sequence[str]) -> None:
     """Bring catalogs of a language up to date, and say what there is to translate."""
+    named = dict.fromkeys((SITE, *translated_pages(ROOT, language), *pages))
+    messages = {catalog_of(ROOT, language, page): messages_of(page) for page in named}
+    for name, found in messages_of_checks().items():
+        messages[CHECKS / language / "LC_MESSAGES" / f"{name}.po"] = found
     memory: dict[str, str] = {}
-    for page in (SITE, *translated_pages(ROOT, language)):
-        for each in read(catalog_of(ROOT, language, page), language):
+    for path in messages:
+        for each in read(path, language):
             if each.id and each.string and not each.fuzzy:
                 memory[str(each.id)] = str(each.string)
-    for page in dict.fromkeys((SITE, *translated_pages(ROOT, language), *pages)):
-        path = catalog_of(ROOT, language, page)
-        catalog = updated(read(path, language), messages_of(page), memory)
+    for path, found in messages.items():
+        catalog = updated(read(path, language), found, memory)
         write(catalog, path, language)
         if left := missing(catalog):
             print(f"{path.relative_to(ROOT)}: {len(left)} messages to translate")

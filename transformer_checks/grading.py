@@ -9,11 +9,13 @@ import torch
 from transformer_checks.judging.exam import make_exam
 from transformer_checks.judging.texts import printable
 from transformer_checks.judging.verdict import Result, judge
+from transformer_checks.judging.words import MESSAGES
 from transformer_checks.limits import time_limit
 from transformer_checks.notebook import as_value, why_not_the_latest
 from transformer_checks.registry import all_tasks, find_task
 from transformer_checks.running.asking import why_no_answer
 from transformer_checks.running.isolation import AnswerElsewhere, NamesElsewhere, run_answer
+from transformer_checks.translation import say
 
 
 def tasks() -> list[str]:
@@ -72,7 +74,8 @@ def grade(task: str, answer: Any, seed: int = 0, *, seconds: float | None = None
     elsewhere = isinstance(answer, AnswerElsewhere)
     problem = problem or (answer.problem(task) if elsewhere else why_no_answer(found, answer))
     if problem:
-        return Result(0.0, None, f"{task}: no points. {printable(problem)}.", task)
+        message = MESSAGES["no-points"].format(task=task, why=f"{printable(problem)}.")
+        return Result(0.0, None, message, task)
     exam = make_exam(task, int(seed), torch.cuda.is_available())
     outcomes, how = run_answer(found, answer, exam.cases, limit)
     without_cuda = make_exam(task, int(seed))
@@ -104,5 +107,6 @@ def check(task: str, answer: Any, points: float, seed: int = 0) -> float:
     result = grade(task, answer, seed)
     # Rounded, so that a class list does not show 1.0999999999999999.
     earned = min(worth, max(0.0, round(worth * float(result.score), 4)))
-    print(f"{result.message}\nPoints: {round(earned, 2):g} of {worth:g}")
+    print(result.message)
+    print(say("Points: {earned:g} of {worth:g}", earned=round(earned, 2), worth=worth))
     return as_value(earned)

@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from transformer_checks.translation import say
+
 
 class QuietPoints(float):
     """Points as the value of a cell, which shows nothing: the line above has them already."""
@@ -55,6 +57,8 @@ def why_not_the_latest(names: Mapping[str, Any], name: str) -> str:
         with warnings.catch_warnings(action="ignore"):
             compile(latest, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     except SyntaxError as error:
-        so = f"Python still has the previous `{name}`" if name in names else "it was not executed"
-        return f"The last version of the cell has a syntax error in line {error.lineno}, so {so}"
+        start = say("The last version of the cell has a syntax error in line {n}", n=error.lineno)
+        if name in names:
+            return start + say(", so Python still has the previous `{name}`", name=name)
+        return start + say(", so it was not executed")
     return ""

@@ -13,9 +13,11 @@ from book import catalogs
 from book._extensions.languages import ASSETS, LOCALE, SITE, messages_of_figures
 from tools.inputs import ROOT
 
+FOLDERS = (ROOT / LOCALE, catalogs.CHECKS)
 CATALOGS = {
-    path.relative_to(ROOT / LOCALE).as_posix(): path
-    for path in sorted((ROOT / LOCALE).rglob("*.po"))
+    path.relative_to(folder).as_posix(): path
+    for folder in FOLDERS
+    for path in sorted(folder.rglob("*.po"))
 }
 # What a translation keeps, wherever its sentence needs it; of a role the target, but not the title.
 KEPT = re.compile(
@@ -24,7 +26,7 @@ KEPT = re.compile(
     | (?P<mark>`+).+?(?P=mark)  # code
     | \]\([^)\s]*\)           # the address of a link
     | <[^>]+>                   # HTML
-    | \{\w+\} | %\(\w+\)s     # a value that is put in
+    | \{\w+(?::\w+)?\} | %\(\w+\)s  # a value that is put in
     | \d[\d.,]*\d | \d""",
     re.VERBOSE,
 )
@@ -43,7 +45,7 @@ def kept(message: str) -> Counter[str]:
 
 def translations(path: Path) -> dict[str, str]:
     """Return what a catalog translates, without what is fuzzy."""
-    catalog = catalogs.read(path, path.relative_to(ROOT / LOCALE).parts[0])
+    catalog = catalogs.read(path, path.parts[path.parts.index("LC_MESSAGES") - 1])
     return {
         str(each.id): str(each.string)
         for each in catalog

@@ -19,6 +19,7 @@ from transformer_checks.judging.general_mistakes import GENERAL, NAME_OF_THE_NOT
 from transformer_checks.judging.words import names_in_words, what_in_words
 from transformer_checks.running.comparing import MATCH_SLACK, same
 from transformer_checks.task import Misconception, Outcome
+from transformer_checks.translation import say
 
 # Scores that a mask has put this low are the same as minus infinity.
 FILLED = -1e8
@@ -201,7 +202,7 @@ def _shown(entry: Misconception, fault: Fault) -> dict[str, str] | None:
 
 def in_these_words(entry: Misconception, **words: str) -> Misconception:
     """Fill words into the title and the hint of a misconception."""
-    return replace(entry, title=entry.title.format(**words), hint=entry.hint.format(**words))
+    return replace(entry, title=say(entry.title, **words), hint=say(entry.hint, **words))
 
 
 def find_global_for_argument(outcomes: list[Outcome], faults: Faults) -> Misconception | None:

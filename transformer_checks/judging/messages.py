@@ -14,6 +14,7 @@ from transformer_checks.judging.faults import fault_of_result
 from transformer_checks.judging.texts import marked_as_printed, printable
 from transformer_checks.judging.words import MESSAGES, fault_in_words, in_words
 from transformer_checks.task import Misconception, Outcome
+from transformer_checks.translation import translate
 
 
 def why_nothing(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -> str:
@@ -65,7 +66,8 @@ def write_message(
     passed, total = faults.count(None), len(faults)
     lines = [MESSAGES["some-pass"].format(task=exam.task.key, passed=passed, total=total)]
     if mistake is not None:
-        lines += [MESSAGES["mistake"].format(title=mistake.title), f"  {mistake.hint}"]
+        title, hint = translate(mistake.title), translate(mistake.hint)
+        lines += [MESSAGES["mistake"].format(title=title), f"  {hint}"]
     if relation is not None:
         said = printable(in_words(relation))  # which may quote an error
         lines.append(MESSAGES["relation"].format(relation=said))

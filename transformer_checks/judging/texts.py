@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from transformer_checks.translation import say
+
 _COLOR = re.compile(r"(\x1b\[[\d;]*m)")
 
 
@@ -41,4 +43,7 @@ def marked_as_printed(text: str) -> list[str]:
     """Return the lines that an answer printed, each with words of ours in front of it."""
     lines = [printable(line.expandtabs().rstrip("\r ")) for line in text.strip().split("\n")]
     first, *others = lines
-    return [f"  Your code printed: {first}", *(f"            printed: {line}" for line in others)]
+    return [
+        f"  {say('Your code printed: {line}', line=first)}",
+        *(f"            {say('printed: {line}', line=line)}" for line in others),
+    ]

@@ -1,7 +1,7 @@
 """Write the sentences that students read, out of what was found out about an answer.
 
 The sentences are in words.toml beside this file. Nothing reads facts out of them, so that they can
-be reworded, and translated.
+be reworded, and translated: whoever looks one up gets it in the language of the environment.
 """
 
 from __future__ import annotations
@@ -15,12 +15,21 @@ from transformer_checks.judging.facts import Fault, Term
 from transformer_checks.running import wire_format
 from transformer_checks.running.asking import described
 from transformer_checks.running.comparing import difference
+from transformer_checks.translation import say, translate
+
+
+class Words(dict[str, str]):
+    """Sentences by key."""
+
+    def __getitem__(self, key: str) -> str:
+        """Return a sentence in the language of the environment; the values are in English."""
+        return translate(super().__getitem__(key))
+
 
 _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-MESSAGES: dict[str, str] = _WORDS["messages"]
-FAULTS: dict[str, str] = _WORDS["faults"]
-TERMS: dict[str, str] = _WORDS["terms"]
-BETWEEN = {"list": ", ", "and": " and ", "product": " * "}
+MESSAGES, FAULTS, TERMS, BETWEEN = (
+    Words(_WORDS[part]) for part in ("messages", "faults", "terms", "between")
+)
 
 
 def in_words(part: Any) -> str:
@@ -68,7 +77,7 @@ def fault_in_words(fault: Fault | None) -> str:
         **{**vars(fault), "inside": fault_in_words(fault.inside)},
         place="" if isinstance(fault.name, tuple) else place_in_words(fault.name),
         names=names_in_words(fault),
-        both=names_in_words(fault, " and "),
+        both=names_in_words(fault, BETWEEN["and"]),
         what=described(str(fault.received), fault.size),
         values=_values(fault) if fault.kind in ("values", "left", "gradient") else "",
     )
@@ -88,7 +97,7 @@ def names_in_words(fault: Fault, between: str = ", ") -> str:
 def place_in_words(name: str) -> str:
     """Write a name with brackets as a student does, such as "`tokens[2]`"."""
     before, key, _ = name.partition(wire_format.KEY)
-    return f"a key of `{before}`" if key else f"`{name}`"
+    return say("a key of `{name}`", name=before) if key else f"`{name}`"
 
 
 def _values(fault: Fault) -> str:

@@ -38,6 +38,7 @@ from transformer_checks.task import (
     ProbeTask,
     Task,
 )
+from transformer_checks.translation import say
 
 MAX_ELEMENTS = 1_000_000
 MAX_TEXT = 400
@@ -80,16 +81,18 @@ def why_no_answer(task: Task, answer: Any) -> str:
         a part of a sentence, or "".
     """
     if answer is None:
-        return f"there is no `{task.name}`: run the cell that defines it, under this name"
+        return say(
+            "there is no `{name}`: run the cell that defines it, under this name", name=task.name
+        )
     kind = described(type(answer).__name__)
     wants_class = isinstance(task, ModuleTask)
     # type() cannot be deceived and runs no code of the answer.
     if wants_class and not issubclass(type(answer), type) and not callable(answer):
-        return f"expected the class itself, received {kind}"
+        return say("expected the class itself, received {kind}", kind=kind)
     if not callable(answer):
-        return f"expected a function, received {kind}"
+        return say("expected a function, received {kind}", kind=kind)
     if wants_class and issubclass(type(answer), nn.Module):
-        return f"expected the class itself, received {kind} object"
+        return say("expected the class itself, received {kind} object", kind=kind)
     return ""
 
 
@@ -440,8 +443,12 @@ def type_and_size(value: Any) -> dict[str, Any]:
 
 def described(received: str, size: str = "") -> str:
     """Write what :func:`type_and_size` found, such as "a list of 3"."""
-    of = (" of shape " if received == "tensor" else " of ") if size else ""
-    return f"{'an' if received[:1].lower() in 'aeiou' else 'a'} {received}{of}{size}"
+    said = f"{'an' if received[:1].lower() in 'aeiou' else 'a'} {received}"
+    if not size:
+        return said
+    if received == "tensor":
+        return say("{what} of shape {size}", what=said, size=size)
+    return say("{what} of {size}", what=said, size=size)
 
 
 def _array(name: str, tensor: Tensor) -> np.ndarray:

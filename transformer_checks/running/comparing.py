@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from transformer_checks.translation import say
+
 Tolerance = tuple[float, float]
 
 # A misconception shows in far more than rounding; an other order of operations must not hide it.
@@ -80,8 +82,9 @@ def difference(name: str, received: Any, expected: Any, tolerance: Tolerance) ->
         right, mine = _in_digits(
             lambda digits: (f"{expected:.{digits}g}", f"{received:.{digits}g}")
         )
-        return f"`{name}`: expected {right}, received {mine}"
-    return f"`{name}`: expected {_entry(expected)}, received {_entry(received)}"
+    else:
+        right, mine = _entry(expected), _entry(received)
+    return say("`{name}`: expected {right}, received {mine}", name=name, right=right, mine=mine)
 
 
 def _in_digits(write: Callable[[int], tuple[str, str]]) -> tuple[str, str]:
@@ -102,7 +105,8 @@ def array_difference(received: np.ndarray, expected: np.ndarray, tolerance: Tole
         the place and the numbers, to stand right behind the name of the array.
     """
     if received.shape != expected.shape:
-        return f": expected shape {expected.shape}, received {received.shape}"
+        sizes = {"right": expected.shape, "mine": received.shape}
+        return say(": expected shape {right}, received {mine}", **sizes)
     received, expected = received.astype(np.float64), expected.astype(np.float64)
     relative, absolute = tolerance
     # Not by subtraction: a finite number is infinitely far from -inf, but within its tolerance.
@@ -117,9 +121,12 @@ def array_difference(received: np.ndarray, expected: np.ndarray, tolerance: Tole
     right, mine = _in_digits(
         lambda digits: (_numbers(expected[here], digits), _numbers(received[here], digits))
     )
-    return (
-        f"[{place}]: expected {right}, received {mine} "
-        f"({int(wrong.sum())} of {wrong.size} numbers differ)"
+    return f"[{place}]" + say(
+        ": expected {right}, received {mine} ({count} of {total} numbers differ)",
+        right=right,
+        mine=mine,
+        count=int(wrong.sum()),
+        total=wrong.size,
     )
 
 
@@ -135,16 +142,21 @@ def _sequence_difference(name: str, received: Any, expected: Any, tolerance: Tol
     first = wrong[0] if wrong else shorter
     parts = []
     if len(received) != len(expected):
-        parts.append(f"your answer has {_counted(received, name)}, expected {len(expected)}")
+        sizes = {"counted": _counted(received, name), "right": len(expected)}
+        parts.append(say("your answer has {counted}, expected {right}", **sizes))
+    place = f"`{name}[{first}]`"
     if wrong:
-        right, mine = _entry(expected[first]), _entry(received[first])
-        parts.append(f"`{name}[{first}]` should be {right}, received {mine}")
+        both = {"right": _entry(expected[first]), "mine": _entry(received[first])}
+        parts.append(say("{place} should be {right}, received {mine}", place=place, **both))
     elif len(received) > shorter:
-        parts.append(f"{_entry(received[first])} at `{name}[{first}]` is too much")
+        parts.append(
+            say("{mine} at {place} is too much", mine=_entry(received[first]), place=place)
+        )
     else:
-        parts.append(f"{_entry(expected[first])} is missing at `{name}[{first}]`")
-    right, mine = _around(expected, first), _around(received, first)
-    return f"{': '.join(parts)}. Expected {right}, received {mine}"
+        right = _entry(expected[first])
+        parts.append(say("{right} is missing at {place}", right=right, place=place))
+    both = {"right": _around(expected, first), "mine": _around(received, first)}
+    return ": ".join(parts) + say(". Expected {right}, received {mine}", **both)
 
 
 def _counted(entries: Any, name: str) -> str:
@@ -162,20 +174,37 @@ def _dictionary_difference(name: str, received: Any, expected: Any, tolerance: T
     ]
     parts = []
     if wrong:
-        right, mine = _entry(expected[wrong[0]]), _entry(received[wrong[0]])
-        of = f" ({len(wrong)} of {len(expected)} values differ)"
-        parts.append(f"`{name}[{_entry(wrong[0])}]` should be {right}, received {mine}{of}")
+        both = {"right": _entry(expected[wrong[0]]), "mine": _entry(received[wrong[0]])}
+        place = f"`{name}[{_entry(wrong[0])}]`"
+        parts.append(
+            say("{place} should be {right}, received {mine}", place=place, **both)
+            + say(" ({count} of {total} values differ)", count=len(wrong), total=len(expected))
+        )
     if missing:
-        right = _entry(expected[missing[0]])
-        more = f"; {len(missing)} keys are missing" if len(missing) > 1 else ""
-        parts.append(f"the key {_entry(missing[0])} is missing (its value should be {right}{more})")
+        key, value = _entry(missing[0]), _entry(expected[missing[0]])
+        more = say("; {count} keys are missing", count=len(missing)) if len(missing) > 1 else ""
+        parts.append(
+            say(
+                "the key {key} is missing (its value should be {value}{more})",
+                key=key,
+                value=value,
+                more=more,
+            )
+        )
     if extra:
-        mine = _entry(received[extra[0]])
-        more = f"; {len(extra)} keys too many" if len(extra) > 1 else ""
-        parts.append(f"the key {_entry(extra[0])} should not be there (its value is {mine}{more})")
-    wholes = [repr(each) for each in (expected, received)]
-    if max(map(len, wholes)) <= SHOWN_WHOLE:
-        return f"{'; '.join(parts)}. Expected {wholes[0]}, received {wholes[1]}"
+        key, value = _entry(extra[0]), _entry(received[extra[0]])
+        more = say("; {count} keys too many", count=len(extra)) if len(extra) > 1 else ""
+        parts.append(
+            say(
+                "the key {key} should not be there (its value is {value}{more})",
+                key=key,
+                value=value,
+                more=more,
+            )
+        )
+    both = {"right": repr(expected), "mine": repr(received)}
+    if max(map(len, both.values())) <= SHOWN_WHOLE:
+        return "; ".join(parts) + say(". Expected {right}, received {mine}", **both)
     return "; ".join(parts)
 
 
