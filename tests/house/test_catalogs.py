@@ -12,8 +12,9 @@ from babel.messages.catalog import Catalog
 from book import catalogs
 from book._extensions.languages import ASSETS, LOCALE, SITE, messages_of_figures
 from tools.inputs import ROOT
+from transformer_checks.translation import LOCALE as CHECKS
 
-FOLDERS = (ROOT / LOCALE, catalogs.CHECKS)
+FOLDERS = (ROOT / LOCALE, CHECKS)
 CATALOGS = {
     path.relative_to(folder).as_posix(): path
     for folder in FOLDERS
