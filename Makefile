@@ -65,8 +65,8 @@ test-all: $(READY) ## prove everything: also every look, seed and bank, other pr
 test-class: $(READY) ## grade a class of 60, with Dask, PostgreSQL, JupyterHub too; it gets what is not here
 	@$(RUN) -m tools.run_tests whole-class
 
-lab: $(READY) ## copy new exercises into my-work/, open JupyterLab (ARGS=--update renews old ones)
-	@$(RUN) -m tools.lab $(ARGS)
+lab: $(READY) ## copy new exercises into my-work/, open JupyterLab (LANGUAGE=zh_CN; ARGS=--update renews old ones)
+	@$(RUN) -m tools.lab $(if $(LANGUAGE),--language $(LANGUAGE)) $(ARGS)
 
 format: $(READY) ## format the code and normalize the notebooks
 	@$(RUN) -m ruff check --fix --quiet || true

@@ -17,13 +17,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from mdit_py_plugins.anchors.index import slugify
 from nbformat import NotebookNode
 
 from tools import notebooks
+from tools.inputs import ENGLISH
+from tools.translated import translate_exercise
 from transformer_checks.registry import SLUGS
+from transformer_checks.translation import LANGUAGE_VARIABLE, languages
+from transformer_ref.files import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = "my-work"
@@ -52,7 +57,7 @@ CHAPTER_LINK = re.compile(
 # --- a copy of an exercise ------------------------------------------------------------------------
 
 
-def working_link(found: re.Match[str]) -> str:
+def working_link(found: re.Match[str], language: str = ENGLISH) -> str:
     """Return a link to a chapter as JupyterLab can follow it.
 
     It leads to the page of the built site, where there is one: Jupyter serves the site under
@@ -63,8 +68,9 @@ def working_link(found: re.Match[str]) -> str:
     """
     page, kind, at = found["page"], found["kind"], found["at"]
     fragment = f"#{at}" if at else ""
-    if (ROOT / "_build" / "html" / "book" / f"{page}.html").exists():
-        return f"](/static/book/{page}.html{fragment})"
+    own = "" if language == ENGLISH else f"{language}/"
+    if (ROOT / "_build" / "html" / own / "book" / f"{page}.html").exists():
+        return f"](/static/{own}book/{page}.html{fragment})"
     if page.startswith("api/"):
         module = page.removeprefix("api/")
         is_folder = (ROOT / "transformer_ref" / module).is_dir()
@@ -93,22 +99,26 @@ def release_of(exercise: Path) -> str:
     return hashlib.sha256(exercise.read_bytes()).hexdigest()[:16]
 
 
-def student_copy(exercise: Path) -> NotebookNode:
+def student_copy(exercise: Path, language: str = ENGLISH) -> NotebookNode:
     """Return an exercise as it goes to my-work/: its links work there, its release is in it."""
     notebook = notebooks.read(exercise)
+    if language != ENGLISH:
+        translate_exercise(notebook, exercise.stem, language)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = CHAPTER_LINK.sub(working_link, cell.source)
+            link = partial(working_link, language=language)
+            cell.source = CHAPTER_LINK.sub(link, cell.source)
     notebook.metadata[RELEASE] = release_of(exercise)
     return notebook
 
 
-def copy_new(source: Path, target: Path) -> list[Path]:
+def copy_new(source: Path, target: Path, language: str = ENGLISH) -> list[Path]:
     """Copy the files of a folder that are missing in another one.
 
     Args:
         source: the folder with the exercises.
         target: the folder of the student; made when it is missing.
+        language: of the texts in notebooks.
 
     Returns:
         The copied files, relative to either folder.
@@ -126,7 +136,7 @@ def copy_new(source: Path, target: Path) -> list[Path]:
             continue
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".ipynb":
-            notebooks.write(target / name, student_copy(path))
+            notebooks.write(target / name, student_copy(path, language))
         else:
             temporary = (target / name).with_name(f".{name.name}.new")
             shutil.copyfile(path, temporary)
@@ -190,7 +200,7 @@ def with_answers(new: NotebookNode, old: NotebookNode) -> NotebookNode:
     return new
 
 
-def report_changes(exercises: Path, work: Path, update: bool) -> None:
+def report_changes(exercises: Path, work: Path, update: bool, language: str = ENGLISH) -> None:
     """Say which exercises have changed; on request make the new ones beside the old."""
     changed = False
     for exercise in sorted(exercises.glob("*/*.ipynb")):
@@ -200,7 +210,8 @@ def report_changes(exercises: Path, work: Path, update: bool) -> None:
             if not has_changed(mine, exercise):
                 continue
             if not new.exists() and update:
-                notebooks.write(new, with_answers(student_copy(exercise), notebooks.read(mine)))
+                copy = student_copy(exercise, language)
+                notebooks.write(new, with_answers(copy, notebooks.read(mine)))
         except (OSError, ValueError) as error:
             print(f"Not compared with the exercise: {error}")
             continue
@@ -225,6 +236,15 @@ def first_exercise() -> str:
     return f"/{SLUGS[0]}/{SLUGS[0]}.ipynb"
 
 
+def remembered_language(chosen: str | None) -> str:
+    """Return the language that is chosen now, or was last time; English at first."""
+    file = ROOT / SETTINGS / "language"
+    if chosen:
+        file.parent.mkdir(exist_ok=True)
+        write_text(file, chosen)
+    return file.read_text(encoding="utf-8") if file.is_file() else ENGLISH
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; where it can, JupyterLab replaces this process."""
     parser = argparse.ArgumentParser(prog="python -m tools.lab", description=__doc__)
@@ -232,12 +252,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--update", action="store_true", help="make exercises that changed beside your own"
     )
+    parser.add_argument(
+        "--language",
+        choices=[ENGLISH, *languages()],
+        help="of texts and messages, from now on; of notebooks that are in my-work/ already only "
+        "the messages change",
+    )
     options, rest = parser.parse_known_args(arguments)
+    language = remembered_language(options.language)
     work = ROOT / WORK
     is_new = not work.exists()
-    copied = copy_new(ROOT / "exercises", work) + copy_new(ROOT / "tools" / "students", work)
+    copied = copy_new(ROOT / "exercises", work, language)
+    copied += copy_new(ROOT / "tools" / "students", work)
     print(f"{len(copied)} new files in {WORK}/; what was there already is as you left it.")
-    report_changes(ROOT / "exercises", work, options.update)
+    report_changes(ROOT / "exercises", work, options.update, language)
     if options.copy_only:
         return 0
     # The root is the repository, so that links to the chapters open.
@@ -252,6 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for variable, folder in KEPT_HERE.items():
         os.environ.setdefault(variable, str(ROOT / SETTINGS / folder))
     os.environ.setdefault("JUPYTER_CONFIG_PATH", str(OURS))
+    os.environ[LANGUAGE_VARIABLE] = language
     styles = ROOT / SETTINGS / KEPT_HERE["JUPYTER_CONFIG_DIR"] / "custom"
     shutil.copytree(OURS / "custom", styles, dirs_exist_ok=True)
     os.chdir(work)

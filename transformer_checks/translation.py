@@ -21,6 +21,11 @@ def languages() -> list[str]:
     return sorted(path.parent.name for path in LOCALE.glob("*/LC_MESSAGES"))
 
 
+def language() -> str:
+    """Return the language of the environment, "" for English."""
+    return os.environ.get(LANGUAGE_VARIABLE, "")
+
+
 def translate(message: str) -> str:
     """Return a message in the language of the environment.
 
@@ -30,8 +35,7 @@ def translate(message: str) -> str:
     Returns:
         its translation; the message itself where there is none, or its English has changed since.
     """
-    language = os.environ.get(LANGUAGE_VARIABLE, "")
-    return _translations(language).get(message, message) if language else message
+    return _translations(language()).get(message, message) if language() else message
 
 
 def say(message: str, **values: Any) -> str:
@@ -48,16 +52,22 @@ def say(message: str, **values: Any) -> str:
 
 
 @cache
-def _translations(language: str) -> Mapping[str, str]:
+def _translations(name: str) -> Mapping[str, str]:
     """Read all catalogs of a language."""
-    if language not in languages():
-        return {}
+    found: dict[str, str] = {}
+    for path in sorted((LOCALE / name / "LC_MESSAGES").glob("*.po")):
+        found.update(read_catalog(path))
+    return found
+
+
+def read_catalog(path: Path) -> dict[str, str]:
+    """Return what a catalog translates, without what is fuzzy: its English has changed since."""
     from babel.messages.pofile import read_po
 
-    found: dict[str, str] = {}
-    for path in sorted(LOCALE.glob(f"{language}/LC_MESSAGES/*.po")):
-        with path.open("rb") as file:
-            for each in read_po(file, locale=language):
-                if each.id and each.string and not each.fuzzy:
-                    found[str(each.id)] = str(each.string)
-    return found
+    with path.open("rb") as file:
+        catalog = read_po(file)
+    return {
+        str(each.id): str(each.string)
+        for each in catalog
+        if each.id and each.string and not each.fuzzy
+    }

@@ -10,9 +10,10 @@ import pytest
 from babel.messages.catalog import Catalog
 
 from book import catalogs
-from book._extensions.languages import ASSETS, LOCALE, SITE, messages_of_figures
-from tools.inputs import ROOT
+from book._extensions.languages import ASSETS, SITE, messages_of_figures
+from tools.inputs import LOCALE, ROOT
 from transformer_checks.translation import LOCALE as CHECKS
+from transformer_checks.translation import read_catalog
 
 FOLDERS = (ROOT / LOCALE, CHECKS)
 CATALOGS = {
@@ -44,20 +45,10 @@ def kept(message: str) -> Counter[str]:
     )
 
 
-def translations(path: Path) -> dict[str, str]:
-    """Return what a catalog translates, without what is fuzzy."""
-    catalog = catalogs.read(path, path.parts[path.parts.index("LC_MESSAGES") - 1])
-    return {
-        str(each.id): str(each.string)
-        for each in catalog
-        if each.id and each.string and not each.fuzzy
-    }
-
-
 def terms(language: str) -> dict[str, str]:
     """Return the terms of a language: the glossary's, without the English in brackets."""
     path = ROOT / LOCALE / language / "LC_MESSAGES/book/glossary.po"
-    return {en: re.split(r"\s*[\uff08(]", said)[0] for en, said in translations(path).items()}
+    return {en: re.split(r"\s*[\uff08(]", said)[0] for en, said in read_catalog(path).items()}
 
 
 @pytest.mark.parametrize("name", CATALOGS)
@@ -72,7 +63,7 @@ def test_every_message_has_a_translation(name: str) -> None:
 def test_nothing_is_lost_in_translation(name: str) -> None:
     lost = {
         message: sorted((kept(message) - kept(said)).elements())
-        for message, said in translations(CATALOGS[name]).items()
+        for message, said in read_catalog(CATALOGS[name]).items()
         if kept(message) - kept(said)
     }
     assert lost == {}
@@ -80,7 +71,7 @@ def test_nothing_is_lost_in_translation(name: str) -> None:
 
 @pytest.mark.parametrize("name", CATALOGS)
 def test_a_sentence_is_not_left_in_english(name: str) -> None:
-    same = [en for en, said in translations(CATALOGS[name]).items() if en == said]
+    same = [en for en, said in read_catalog(CATALOGS[name]).items() if en == said]
     assert [each for each in same if catalogs.is_language(each) and len(each.split()) > 2] == []
 
 
@@ -89,7 +80,7 @@ def test_a_term_has_one_translation(name: str) -> None:
     """A link to a term names it as the glossary does; terms of several words count anywhere."""
     known = terms(Path(name).parts[0])
     others = []
-    for message, said in translations(CATALOGS[name]).items():
+    for message, said in read_catalog(CATALOGS[name]).items():
         for shown, target in re.findall(r"\{term\}`(?:([^`<]+?) <)?([^`>]+)>?`", said):
             wanted = known.get(target) or known[target.lower()]
             if wanted.lower() not in (shown or target).lower() and (shown or target) not in wanted:
@@ -108,7 +99,7 @@ def test_chinese_is_set_as_usual(name: str) -> None:
     """Full-width marks after Chinese text, and a space between it and Latin text."""
     texts = {
         said: catalogs.LITERAL.sub(lambda found: "`" if found[0][0] in "$`{" else "", said)
-        for said in translations(CATALOGS[name]).values()
+        for said in read_catalog(CATALOGS[name]).values()
     }
     assert [said for said, text in texts.items() if UNTIDY.search(text)] == []
 

@@ -100,6 +100,21 @@ def test_a_file_that_the_student_deleted_comes_back(course: Path) -> None:
     assert lab.copy_new(course / "exercises", course / "my-work") == [Path("attention/figure.svg")]
 
 
+def test_a_language_is_remembered(course: Path) -> None:
+    """The catalog is the one of the real assignment; the second run names no language."""
+    english = exercise()
+    english.cells[0].source = "## Task\n\nEach task has the same parts."
+    nbformat.write(english, course / "exercises/attention/attention.ipynb")
+    for options in (["--language", "zh_CN"], []):
+        lab.main(["--copy-only", *options])
+        copied = notebooks.read(course / "my-work/attention/attention.ipynb")
+        assert not copied.cells[0].source.isascii()
+        assert copied.cells[1:] == english.cells[1:]
+        shutil.rmtree(course / "my-work")
+    with pytest.raises(SystemExit):
+        lab.main(["--copy-only", "--language", "latin"])
+
+
 def test_a_link_of_the_student_is_left_alone(course: Path) -> None:
     link = course / "my-work/attention/attention.ipynb"
     link.parent.mkdir(parents=True)

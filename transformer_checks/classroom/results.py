@@ -19,10 +19,11 @@ import torch
 from transformer_checks.classroom.judge import Cell, Graded, grade_notebook
 from transformer_checks.classroom.sandbox import PACKAGES, Sandbox
 from transformer_checks.limits import time_limit
+from transformer_checks.translation import language
 from transformer_ref.files import write_json
 
 # What the checks are made of, and what of transformer_ref they never run.
-CODE = {".py", ".toml", ".md"}
+CODE = {".py", ".toml", ".md", ".po"}
 NOT_IN_CHECKS = {"experiments", "README.md"}
 # A check has the folder and the output of its process to itself; a worker may have many threads.
 _ONE_AT_A_TIME = threading.Lock()
@@ -39,7 +40,7 @@ def key_of(cells: Sequence[Cell], files: Mapping[str, bytes], sandbox: Sandbox) 
     said = {
         "cells": [asdict(cell) for cell in cells],
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())},
-        "environment": [*_environment(), sandbox.name, time_limit()],
+        "environment": [*_environment(), sandbox.name, time_limit(), language()],
     }
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
