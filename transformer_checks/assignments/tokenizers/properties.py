@@ -14,20 +14,32 @@ from transformer_checks.assignments.tokenizers.answers import (
 )
 from transformer_checks.assignments.tokenizers.cases import goes_through
 from transformer_checks.task import Case, Property
+from transformer_checks.translation import say
 
 
 def tokens_hold_the_text(case: Case, values: Mapping[str, Any]) -> str | None:
     """Say so if a token is empty or white space, or characters were lost or changed."""
     for place, token in enumerate(values["tokens"]):
-        if not token.strip():
-            what = "white space" if token else "an empty string"
-            return f"`tokens[{place}]` is {what}, which is no token. Received {values['tokens']!r}"
+        if token and not token.strip():
+            return say(
+                "`tokens[{place}]` is white space, which is no token. Received {mine}",
+                place=place,
+                mine=repr(values["tokens"]),
+            )
+        if not token:
+            return say(
+                "`tokens[{place}]` is an empty string, which is no token. Received {mine}",
+                place=place,
+                mine=repr(values["tokens"]),
+            )
     wanted = "".join(case.arguments["text"].split())
     spelled = "".join(values["tokens"])
     if spelled != wanted:
-        return (
-            f"the tokens, put together, spell {spelled!r}; the text without its white space is "
-            f"{wanted!r}"
+        return say(
+            "the tokens, put together, spell {spelled}; the text without its white space is "
+            "{wanted}",
+            spelled=repr(spelled),
+            wanted=repr(wanted),
         )
     return None
 
@@ -36,7 +48,12 @@ def ids_count_from_zero(case: Case, values: Mapping[str, Any]) -> str | None:
     """Say so if the ids are not 0, 1, 2 and so on, each once."""
     ids = sorted(values["vocab"].values())
     if ids != list(range(len(ids))):
-        return f"{len(ids)} tokens should have the ids 0 to {len(ids) - 1}, each once, not {ids}"
+        return say(
+            "{count} tokens should have the ids 0 to {last}, each once, not {ids}",
+            count=len(ids),
+            last=len(ids) - 1,
+            ids=ids,
+        )
     return None
 
 
@@ -46,9 +63,12 @@ def spell_the_word(name: str) -> Property:
     def symbols_spell_the_word(case: Case, values: Mapping[str, Any]) -> str | None:
         spelled, word = "".join(values[name]), "".join(case.arguments["word"])
         if spelled != word:
-            return (
-                f"the {name}, put together, spell {spelled!r}; the word is {word!r}. "
-                f"Received {values[name]!r}"
+            return say(
+                "the {name}, put together, spell {spelled}; the word is {word}. Received {mine}",
+                name=name,
+                spelled=repr(spelled),
+                word=repr(word),
+                mine=repr(values[name]),
             )
         return None
 
@@ -64,15 +84,30 @@ def each_merge_is_the_most_frequent(case: Case, values: Mapping[str, Any]) -> st
             for each in pairwise(word):
                 counts[each] += count
         if not counts:
-            return f"`merges[{place}]` is {pair!r}, but after {place} merges no pair is left"
-        best = max(counts, key=lambda each: (counts[each], each))
-        if pair != best:
-            said = (
-                "equally often, and is greater"
-                if counts.get(pair) == counts[best]
-                else (f"{counts[best]} times, yours {counts.get(pair, 0)} times")
+            return say(
+                "`merges[{place}]` is {mine}, but after {place} merges no pair is left",
+                place=place,
+                mine=repr(pair),
             )
-            return f"`merges[{place}]` should be {best!r}, received {pair!r}: it comes {said}"
+        best = max(counts, key=lambda each: (counts[each], each))
+        if pair != best and counts.get(pair) == counts[best]:
+            return say(
+                "`merges[{place}]` should be {best}, received {mine}: it comes equally often, and "
+                "is greater",
+                place=place,
+                best=repr(best),
+                mine=repr(pair),
+            )
+        if pair != best:
+            return say(
+                "`merges[{place}]` should be {best}, received {mine}: it comes {often} times, "
+                "yours {count} times",
+                place=place,
+                best=repr(best),
+                mine=repr(pair),
+                often=counts[best],
+                count=counts.get(pair, 0),
+            )
         words = {merge_pair(word, pair): count for word, count in words.items()}
     return None
 
@@ -81,14 +116,18 @@ def the_piece_is_a_leak(case: Case, values: Mapping[str, Any]) -> str | None:
     """Say so if what was found is no piece of the text, comes back, or has a shorter leak in it."""
     piece, text = values["piece"], case.arguments["text"]
     if piece not in text:
-        return f"{piece!r} is no piece of the text {text!r}"
+        return say("{piece} is no piece of the text {text}", piece=repr(piece), text=repr(text))
     if piece and goes_through(case, piece) == piece:
-        return f"{piece!r} comes back as it was, so it is no leak"
+        return say("{piece} comes back as it was, so it is no leak", piece=repr(piece))
     ends = combinations(range(len(piece) + 1), 2)
     for start, end in sorted(ends, key=lambda pair: pair[1] - pair[0]):
         part = piece[start:end]
         if part != piece and goes_through(case, part) != part:
-            return f"{piece!r} is not the shortest: {part!r} in it comes back as something else"
+            return say(
+                "{piece} is not the shortest: {part} in it comes back as something else",
+                piece=repr(piece),
+                part=repr(part),
+            )
     return None
 
 
@@ -100,12 +139,25 @@ def needs_two_and_has_more(case: Case, values: Mapping[str, Any]) -> str | None:
     joined = ["".join(pair) for pair in merges]
     known = {*joined, *"".join(joined)}
     if not any(word[:end] in known and word[end:] in known for end in range(1, len(word))):
-        return f"{word!r} is not two known pieces, one after the other"
+        return say("{word} is not two known pieces, one after the other", word=repr(word))
     pieces = bpe_encode(word, merges)
     if len(pieces) < 3:
-        return f"`bpe_encode` cuts {word!r} into {', '.join(pieces)}, which is not too many"
+        return say(
+            "`bpe_encode` cuts {word} into {pieces}, which is not too many",
+            word=repr(word),
+            pieces=", ".join(pieces),
+        )
     first = longer_than_needed(merges)
-    if (len(first), first) < (len(word), word):
-        why = "is shorter" if len(first) < len(word) else "is as short and comes before it"
-        return f"{word!r} is such a word, but {first!r}, which is one too, {why}"
+    if len(first) < len(word):
+        return say(
+            "{word} is such a word, but {first}, which is one too, is shorter",
+            word=repr(word),
+            first=repr(first),
+        )
+    if len(first) == len(word) and first < word:
+        return say(
+            "{word} is such a word, but {first}, which is one too, is as short and comes before it",
+            word=repr(word),
+            first=repr(first),
+        )
     return None
