@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from transformer_checks.task import Case
+from transformer_checks.translation import say
 
 Values = Mapping[str, Any]
 LIMITS = ("memory", "bandwidth", "operations")
@@ -22,9 +23,11 @@ def keeps_lengths(case: Case, values: Values) -> str | None:
     if np.isnan(after).any() or np.allclose(after, before, rtol=0.02, atol=0.02):
         return None
     place = np.unravel_index(np.abs(after - before).argmax(), after.shape)
-    return (
-        f"turning keeps the length of a vector; at {tuple(map(int, place))} it was "
-        f"{before[place]:.3g} and is {after[place]:.3g}"
+    return say(
+        "turning keeps the length of a vector; at {place} it was {before:.3g} and is {after:.3g}",
+        place=tuple(map(int, place)),
+        before=before[place],
+        after=after[place],
     )
 
 
@@ -33,11 +36,13 @@ def each_feature_once(case: Case, values: Values) -> str | None:
     pairs = values["pairs"]
     for i, j in pairs:
         if not 0 <= i < j < case.arguments["d_k"]:
-            return f"a pair (i, j) has 0 <= i < j < d_k; here one of them is ({i}, {j})"
+            return say(
+                "a pair (i, j) has 0 <= i < j < d_k; here one of them is ({i}, {j})", i=i, j=j
+            )
     features = [each for pair in pairs for each in pair]
     for each in features:
         if features.count(each) > 1:
-            return f"a feature is in one pair at most; feature {each} is in several"
+            return say("a feature is in one pair at most; feature {each} is in several", each=each)
     return None
 
 
@@ -47,11 +52,20 @@ def weights_sum_to_one(case: Case, values: Values) -> str | None:
     sums = weights.sum(axis=-1)
     worst = int(np.abs(sums - 1.0).argmax())
     if not np.isclose(sums[worst], 1.0, atol=0.01):
-        return f"the weights of a token sum to 1; those of token {worst} sum to {sums[worst]:.4g}"
+        return say(
+            "the weights of a token sum to 1; those of token {worst} sum to {found:.4g}",
+            worst=worst,
+            found=sums[worst],
+        )
     counts = (weights != 0).sum(axis=-1)
     worst = int(np.abs(counts - used).argmax())
     if counts[worst] != used:
-        return f"{used} experts have a weight; for token {worst} there are {counts[worst]}"
+        return say(
+            "{used} experts have a weight; for token {worst} there are {found}",
+            used=used,
+            worst=worst,
+            found=counts[worst],
+        )
     return None
 
 
@@ -59,9 +73,18 @@ def keeps_a_beginning(case: Case, values: Values) -> str | None:
     """Say so if the new tokens are not a beginning of the guesses and one more."""
     new, guesses = values["tokens"], case.arguments["guesses"]
     if not 1 <= len(new) <= len(guesses) + 1:
-        return f"{len(guesses)} guesses give 1 to {len(guesses) + 1} tokens; here {len(new)}"
+        return say(
+            "{guesses} guesses give 1 to {most} tokens; here {found}",
+            guesses=len(guesses),
+            most=len(guesses) + 1,
+            found=len(new),
+        )
     if new[:-1] != guesses[: len(new) - 1]:
-        return f"all new tokens but the last are the first guesses, {guesses}; here {new}"
+        return say(
+            "all new tokens but the last are the first guesses, {guesses}; here {new}",
+            guesses=guesses,
+            new=new,
+        )
     return None
 
 
@@ -69,9 +92,16 @@ def rate_and_limit_agree(case: Case, values: Values) -> str | None:
     """Say so if the limit is none of the three, or does not fit the rate."""
     rate, limit = values["result"]
     if limit not in LIMITS:
-        return f"the limit is one of {', '.join(map(repr, LIMITS))}; here it is {limit!r}"
+        return say(
+            "the limit is one of {limits}; here it is {limit!r}",
+            limits=", ".join(map(repr, LIMITS)),
+            limit=limit,
+        )
     if (limit == "memory") != (rate == 0.0):
-        return f'the rate is 0.0 for the limit "memory", and only there; here {(rate, limit)}'
+        return say(
+            'the rate is 0.0 for the limit "memory", and only there; here {found}',
+            found=(rate, limit),
+        )
     return None
 
 
@@ -82,5 +112,5 @@ def has_each_row_once(case: Case, values: Values) -> str | None:
         for each in (case.arguments["weight"], values["reordered"])
     )
     if before.shape == after.shape and not np.allclose(before, after, atol=1e-2):
-        return "each row of the matrix should be there once, unchanged; here it is not"
+        return say("each row of the matrix should be there once, unchanged; here it is not")
     return None
