@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from transformer_checks.task import Case
+from transformer_checks.translation import say
 
 Values = Mapping[str, Any]
 
@@ -17,7 +18,9 @@ def keeps_the_bias(case: Case, values: Values) -> str | None:
     off = values["merged"].astype(np.float64) - values["output"]
     apart = np.ptp(off.reshape(-1, off.shape[-1]), axis=0).max()
     if np.abs(off).max() > 0.1 and apart < 0.05:
-        return "the merged layer and yours differ by the same numbers for every input: by a bias"
+        return say(
+            "the merged layer and yours differ by the same numbers for every input: by a bias"
+        )
     return None
 
 
@@ -25,7 +28,10 @@ def is_never_negative(case: Case, values: Values) -> str | None:
     """Say so if a penalty is below 0."""
     penalty = float(values["penalty"])
     if penalty < -1e-6:
-        return f"the penalty of a token is never negative; here their mean is {penalty:.4g}"
+        return say(
+            "the penalty of a token is never negative; here their mean is {penalty:.4g}",
+            penalty=penalty,
+        )
     return None
 
 
@@ -37,12 +43,17 @@ def groups_are_centered(case: Case, values: Values) -> str | None:
     slack = 0.02 if case.dtype == "float16" else 1e-3
     for row, found in zip(rewards, advantages, strict=True):
         if (row == row[0]).all() and np.abs(found).max() > 1e-4:
-            return (
-                f"all rewards of a group are {row[0]:.4g}, so no answer is better than another; "
-                f"here one of them has the advantage {found[np.abs(found).argmax()]:.4g}"
+            return say(
+                "all rewards of a group are {reward:.4g}, so no answer is better than another; "
+                "here one of them has the advantage {advantage:.4g}",
+                reward=row[0],
+                advantage=found[np.abs(found).argmax()],
             )
         if abs(found.mean()) > slack:
-            return f"the advantages of a group have the mean 0; here it is {found.mean():.4g}"
+            return say(
+                "the advantages of a group have the mean 0; here it is {mean:.4g}",
+                mean=found.mean(),
+            )
     return None
 
 
@@ -50,8 +61,11 @@ def is_between_the_rewards(case: Case, values: Values) -> str | None:
     """Say so if an expected reward is outside of the rewards that there are."""
     true, found = case.arguments["true"].astype(np.float64), values["reward"]
     if not true.min() - 1e-4 <= found <= true.max() + 1e-4:
-        return (
-            f"the true rewards go from {true.min():.4g} to {true.max():.4g}, so no mean of them is "
-            f"{found:.4g}: do the weights sum to 1?"
+        return say(
+            "the true rewards go from {least:.4g} to {most:.4g}, so no mean of them is "
+            "{found:.4g}: do the weights sum to 1?",
+            least=true.min(),
+            most=true.max(),
+            found=found,
         )
     return None
