@@ -21,6 +21,7 @@ from transformer_checks.assignments.shared_cases import (
     with_gradients,
 )
 from transformer_checks.task import Arrays, Case
+from transformer_checks.translation import say
 
 # A rate at which dropout leaves nothing, and which is still below 1, as some code asks for.
 ALL = 1 - 1e-9
@@ -97,7 +98,11 @@ def _module_case(
     refused = ""
     says: tuple[str, ...] = ()
     if shape[1] > max_len:
-        refused = f"x has {shape[1]} positions and max_len = {max_len}, with both in its message"
+        refused = say(
+            "x has {length} positions and max_len = {max_len}, with both in its message",
+            length=shape[1],
+            max_len=max_len,
+        )
         says = (str(shape[1]), str(max_len))
     return Case(
         ", ".join(parts),

@@ -11,6 +11,7 @@ import torch
 from transformer_checks.assignments.positions.answers import encode_positions
 from transformer_checks.assignments.positions.cases import ALL, known_effect
 from transformer_checks.task import Case
+from transformer_checks.translation import say
 
 CLOSE = 1e-3
 Values = Mapping[str, Any]
@@ -20,7 +21,9 @@ def first_is_one(case: Case, values: Values) -> str | None:
     """Say so if the fastest hand does not turn one radian a position."""
     first = float(values["frequencies"][0])
     if abs(first - 1.0) > CLOSE:
-        return f"the first frequency, that of i = 0, should be 1; here it is {first:.4g}"
+        return say(
+            "the first frequency, that of i = 0, should be 1; here it is {first:.4g}", first=first
+        )
     return None
 
 
@@ -28,14 +31,19 @@ def falls_evenly(case: Case, values: Values) -> str | None:
     """Say so if the frequencies do not fall by the same factor from pair to pair."""
     found = values["frequencies"].astype(np.float64)
     if not (found > 0).all():
-        return f"a frequency should be above 0; here the smallest is {found.min():.4g}"
+        return say(
+            "a frequency should be above 0; here the smallest is {smallest:.4g}",
+            smallest=found.min(),
+        )
     if (np.diff(found) >= 0).any():
-        return "the frequencies should fall from pair to pair, from fast hands to slow ones"
+        return say("the frequencies should fall from pair to pair, from fast hands to slow ones")
     factors = found[1:] / found[:-1]
     if len(factors) and factors.max() - factors.min() > CLOSE:
-        return (
+        return say(
             "from pair to pair the frequencies should fall by the same factor; here by factors "
-            f"from {factors.min():.4g} to {factors.max():.4g}"
+            "from {smallest:.4g} to {largest:.4g}",
+            smallest=factors.min(),
+            largest=factors.max(),
         )
     return None
 
@@ -54,9 +62,13 @@ def pairs_are_on_the_circle(case: Case, values: Values) -> str | None:
         return None
     *row, pair = (int(index) for index in np.argwhere(off > 0.01)[0])
     place = "".join(f"[{index}]" for index in row)
-    return (
-        f"columns {2 * pair} and {2 * pair + 1} should be the sine and the cosine of one angle, "
-        f"whose squares sum to 1; in `encoding{place}` they sum to {squares[*row, pair]:.4g}"
+    return say(
+        "columns {even} and {odd} should be the sine and the cosine of one angle, whose squares "
+        "sum to 1; in `encoding{place}` they sum to {total:.4g}",
+        even=2 * pair,
+        odd=2 * pair + 1,
+        place=place,
+        total=squares[*row, pair],
     )
 
 
@@ -67,10 +79,11 @@ def position_zero_is_at_zero(case: Case, values: Values) -> str | None:
         pairs = pairs[case.arguments["positions"] == 0]
     first = pairs[:1]
     if first.size and np.abs(first - [0.0, 1.0]).max() > 0.01:
-        shown = ", ".join(f"{number:.3g}" for number in first.ravel()[:4])
-        return (
+        numbers = [f"{number:.3g}" for number in first.ravel()[:4]]
+        return say(
             "at position 0 all angles are 0: sines 0 and cosines 1, in turn; "
-            f"here position 0 has [{shown}{', ...' if first.size > 4 else ''}]"
+            "here position 0 has [{shown}]",
+            shown=", ".join([*numbers, *["..."] * (first.size > 4)]),
         )
     return None
 
@@ -85,9 +98,12 @@ def moves_every_position(case: Case, values: Values) -> str | None:
         here, there = both.double().numpy()
         off = float(np.abs(matrix @ here - there).max())
         if not off <= 2 * CLOSE * d_model:
-            return (
-                f"M_k @ PE(p) should be PE(p + k); for k = {offset} and p = {position} "
-                f"it is off by up to {off:.3g}"
+            return say(
+                "M_k @ PE(p) should be PE(p + k); for k = {offset} and p = {position} "
+                "it is off by up to {off:.3g}",
+                offset=offset,
+                position=position,
+                off=off,
             )
     return None
 
@@ -96,7 +112,7 @@ def agrees_with_every_hand(case: Case, values: Values) -> str | None:
     """Say so if a hand is not where it would be at the position that was read off."""
     found, given = values["positions"].astype(np.float64), case.arguments["encodings"]
     if not np.isfinite(found).all():
-        return "a position should be a finite number"
+        return say("a position should be a finite number")
     omegas = 10_000.0 ** (-np.arange(0, given.shape[-1], 2) / given.shape[-1])
     angles = found[..., None] * omegas
     hands = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
@@ -107,9 +123,16 @@ def agrees_with_every_hand(case: Case, values: Values) -> str | None:
     sine, cosine = hands[*place, hand]
     wanted = given[*place, 2 * hand : 2 * hand + 2]
     where = "".join(f"[{index}]" for index in place)
-    return (
-        f"at position {found[*place]:.6g}, hand {hand} would have sine {sine:.3f} and cosine "
-        f"{cosine:.3f}; in `encodings{where}` it has {wanted[0]:.3f} and {wanted[1]:.3f}"
+    return say(
+        "at position {position:.6g}, hand {hand} would have sine {sine:.3f} and cosine "
+        "{cosine:.3f}; in `encodings{where}` it has {right_sine:.3f} and {right_cosine:.3f}",
+        position=found[*place],
+        hand=hand,
+        sine=sine,
+        cosine=cosine,
+        where=where,
+        right_sine=wanted[0],
+        right_cosine=wanted[1],
     )
 
 
@@ -120,7 +143,7 @@ def same_in_every_sequence(case: Case, values: Values) -> str | None:
         return None
     added = output.astype(np.float64) - x
     if np.abs(added - added[:1]).max() > 0.02:
-        return (
+        return say(
             "what is added to the first sequence of the batch is not what is added to the others; "
             "it should depend on the position only"
         )
@@ -133,9 +156,10 @@ def everything_is_dropped(case: Case, values: Values) -> str | None:
         return None
     most = float(np.abs(values["output"].astype(np.float64)).max())
     if most > 0:
-        return (
+        return say(
             "in training mode, with a dropout rate of 1, nothing should come through: dropout is "
-            f"applied to the sum; here the result holds {most:.4g}"
+            "applied to the sum; here the result holds {most:.4g}",
+            most=most,
         )
     return None
 
@@ -144,8 +168,9 @@ def without_order_no_effect(case: Case, values: Values) -> str | None:
     """Say so if an effect is found in a model that does not see this order."""
     found = values["effect"]
     if known_effect(case) < 1e-9 and abs(found) > 1e-4:
-        return (
+        return say(
             "in this model each token gets the same in both orders, so the effect should be 0; "
-            f"here it is {found:.4g}"
+            "here it is {effect:.4g}",
+            effect=found,
         )
     return None
