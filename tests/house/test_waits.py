@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ def refused(source: str) -> list[str]:
     """Name the calls, with their lines, that make a browser test depend on how fast it runs."""
     found = []
     for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Assert) and re.search(r"\.count\(\) ==", ast.unparse(node)):
+            found.append(f"line {node.lineno}: count, where expect(...).to_have_count waits")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name = node.func.attr
             if name in ANSWERED_AT_ONCE | FOR_A_TIME:
@@ -48,6 +51,7 @@ def test_a_browser_test_waits_for_a_state(path: Path) -> None:
         "time.sleep(1)",
         "assert page.locator('a').is_visible()",
         "assert not figure.is_hidden()",
+        "assert page.locator('a').count() == 0",
         "page.goto(url, wait_until='networkidle')",
         "page.wait_for_load_state('networkidle')",
         "expect(step).to_have_value('2', timeout=10_000)",

@@ -93,17 +93,17 @@ def test_only_the_right_guess_is_right_and_a_wrong_one_shows_its_curve(
         for guessed in LETTERS.values():
             button = guess(figure, guessed)
             expect(button).to_have_attribute("aria-pressed", "true")
-            assert figure.locator('[aria-pressed="true"]').count() == 1
+            expect(figure.locator('[aria-pressed="true"]')).to_have_count(1)
             if guessed == fault:
                 assert f"Right, run {letter} is \u201c{NAMES[fault]}\u201d." in words_of(figure)
-                assert figure.locator(".broken-guessed").count() == 0
+                expect(figure.locator(".broken-guessed")).to_have_count(0)
                 continue
             assert f"Not \u201c{NAMES[guessed]}\u201d." in words_of(figure)
             run = runs[guessed]
             wanted = at_least([run["first"], *run["losses"]])
             assert losses_of(figure, "guessed") == pytest.approx(wanted, rel=0.005)
     show(figure, "A")
-    assert figure.locator('[aria-pressed="true"]').count() == 0
+    expect(figure.locator('[aria-pressed="true"]')).to_have_count(0)
 
 
 def test_the_letters_and_the_choices_are_not_in_one_order(figure: Locator) -> None:

@@ -136,7 +136,7 @@ def test_the_arrows_lead_from_weight_to_weight(figure: Locator) -> None:
         expect(weight_of(figure, *place)).to_be_focused()
     figure.page.keyboard.press("ArrowUp")
     expect(weight_of(figure, 1, 0)).to_be_focused()
-    assert figure.locator('tbody button[tabindex="0"]').count() == 1
+    expect(figure.locator('tbody button[tabindex="0"]')).to_have_count(1)
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])

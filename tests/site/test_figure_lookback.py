@@ -108,7 +108,7 @@ def test_the_picture_shows_the_state_and_the_context(
 ) -> None:
     for place, expected in enumerate(decoded):
         go_to(figure, place, "weights")
-        assert figure.locator(".lookback-diamond").count() == 0, "it is still to be guessed"
+        expect(figure.locator(".lookback-diamond")).to_have_count(0)
         go_to(figure, place, "context")
         axes = figure.locator(".lookback-axis").evaluate_all(
             "lines => [lines[1].x1.baseVal.value, lines[0].y1.baseVal.value]"

@@ -122,7 +122,7 @@ def test_an_alarm_names_who_sees_the_label_and_who_looks_at_padding(
         ]
         assert leaks == expected
         assert future.startswith("Alarm") == bool(expected)
-        assert switches.locator("td.mask-leak small").count() == len(expected)
+        expect(switches.locator("td.mask-leak small")).to_have_count(len(expected))
         looking = {
             tokens[t]: sum(w for w, key in zip(weights[t], tokens, strict=True) if key == "pad")
             for t in range(4)

@@ -161,7 +161,7 @@ def test_a_word_goes_through_step_by_step(figure: Locator, speller: Speller, wor
     assert said(figure).startswith(f"Step {steps - 1} of {steps}.")
     press(figure, "Reset")
     assert "waits" in said(figure)
-    assert figure.locator("svg .model-real").count() == 0
+    expect(figure.locator("svg .model-real")).to_have_count(0)
 
 
 @pytest.mark.browser
@@ -553,7 +553,7 @@ def test_a_part_that_was_not_measured_says_so(figure: Locator) -> None:
     measured = {part for taken in TAKEN for part in taken.parts} | {"norm", "whole"}
     for part in PART_TEXTS.keys() - measured:
         choose(figure, "Part", part)
-        assert figure.locator(".model-take button").count() == 0
+        expect(figure.locator(".model-take button")).to_have_count(0)
         assert "was not measured" in figure.locator(".model-note").inner_text()
 
 

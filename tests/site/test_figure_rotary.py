@@ -91,10 +91,10 @@ def test_shifting_both_changes_the_hands_but_not_the_product(figure: Locator) ->
         assert hand(figure, "query") != before
         assert product_of(figure) == product
         assert "as with the query at 5 and the key at 1" in words_of(figure)
-        assert figure.locator(".rotary-seen").count() == 1, "one distance, one dot"
+        expect(figure.locator(".rotary-seen")).to_have_count(1)
     figure.get_by_label(SLIDERS["query"], exact=True).press("ArrowRight")
     assert product_of(figure) != product
-    assert figure.locator(".rotary-seen").count() == 2
+    expect(figure.locator(".rotary-seen")).to_have_count(2)
 
 
 def test_the_buttons_keep_both_within_the_places(figure: Locator) -> None:

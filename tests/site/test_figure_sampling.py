@@ -99,7 +99,7 @@ def test_the_bars_are_those_of_the_package(figure: Locator, case: dict[str, Any]
     kept = int((after > 0).sum())
     if kept < len(after):
         assert re.search(rf"\b{kept} of 1,284 tokens (is|are) left", words_of(figure))
-    assert figure.locator(".sampling-cut .sampling-after").count() == max(0, SHOWN - kept)
+    expect(figure.locator(".sampling-cut .sampling-after")).to_have_count(max(0, SHOWN - kept))
 
 
 @pytest.mark.parametrize("total", [100, 1000])
@@ -115,7 +115,7 @@ def test_a_draw_is_fair_and_its_range_is_the_binomial_one(figure: Locator, total
         assert at_most(low - 1, p, total) <= 0.005 < at_most(low, p, total)
         assert at_most(high - 1, p, total) < 0.995 <= at_most(high, p, total)
         assert abs(count - p * total) < 4 * math.sqrt(p * (1 - p) * total)
-    assert figure.locator(".sampling-drawn").count() == 8
+    expect(figure.locator(".sampling-drawn")).to_have_count(8)
     assert (figure.locator(".sampling-ticks").get_attribute("d") or "").count("M") == total
 
 

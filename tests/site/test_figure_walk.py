@@ -129,7 +129,7 @@ def test_cells_are_chosen_by_keyboard(walk: Locator) -> None:
         keyboard.press(key)
         assert said(walk)[0].replace("\N{MIDDLE DOT}", "*") == line
         expect(walk.get_by_role("gridcell", selected=True)).to_be_focused()
-    assert walk.locator("[role=gridcell][tabindex='0']").count() == 1
+    expect(walk.locator("[role=gridcell][tabindex='0']")).to_have_count(1)
 
 
 def test_the_buttons_stay_within_the_steps(walk: Locator) -> None:
@@ -258,7 +258,7 @@ def test_a_mistake_keeps_the_step_and_the_cell(long_walk: Locator) -> None:
         long_walk.get_by_label("Mistake", exact=True).select_option(mistake)
         expect(long_walk.locator(".walk-title")).to_have_text(title)
         chosen = long_walk.get_by_role("gridcell", selected=True)
-        assert chosen.count() == 1
+        expect(chosen).to_have_count(1)
     assert torch.equal(grid(long_walk), before)
     assert before[4, 2] == value_of(chosen.inner_text())
 

@@ -246,7 +246,7 @@ def test_a_letter_of_a_formula_has_the_colour_of_its_role(
     look: Callable[[int, str], Page], theme: str
 ) -> None:
     page = look(1280, theme)
-    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+    expect(page.locator("mjx-merror, [data-mjx-error]")).to_have_count(0)
     letter = page.locator("mjx-container .query mjx-c")
     color = "(letter) => getComputedStyle(letter).color"
     assert letter.evaluate(color) == COLORS[theme]

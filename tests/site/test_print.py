@@ -36,7 +36,7 @@ def test_answers_are_printed_and_folded_again(paper: Page, address: str) -> None
         expect(answer).to_be_visible()
     expect(paper.locator("html")).to_have_attribute("data-theme", "light")
     paper.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    assert paper.locator("details.sd-dropdown[open]").count() == 0
+    expect(paper.locator("details.sd-dropdown[open]")).to_have_count(0)
     expect(paper.locator("html")).to_have_attribute("data-theme", "dark")
 
 
@@ -55,20 +55,20 @@ def test_solutions_are_printed_with_their_answers(paper: Page, address: str) -> 
 def test_hints_stay_folded_on_paper(paper: Page, address: str) -> None:
     send_to_printer(paper, f"{address}/exercises/attention/attention.html")
     assert paper.locator(".bd-article section > details").count() > 3
-    assert paper.locator(".bd-article section > details[open]").count() == 0
+    expect(paper.locator(".bd-article section > details[open]")).to_have_count(0)
 
 
 @pytest.mark.parametrize("name", ["book/attention", "book/positions", "book/closer/decoding"])
 def test_nothing_is_printed_that_only_a_screen_can_do(paper: Page, address: str, name: str) -> None:
     send_to_printer(paper, f"{address}/{name}.html")
     label = paper.get_by_text("Show code cell source").locator("visible=true")
-    assert label.count() == 0
+    expect(label).to_have_count(0)
     controls = paper.locator(".moving-figure :is(input, select, button)").locator("visible=true")
-    assert controls.count() == 0
+    expect(controls).to_have_count(0)
     for still in paper.locator(".moving-figure").all():
         expect(still.locator("svg, table").first).to_be_visible()
     heading = paper.get_by_role("heading", level=1).locator("visible=true")
-    assert heading.count() == 1
+    expect(heading).to_have_count(1)
 
 
 @pytest.mark.usefixtures("site")

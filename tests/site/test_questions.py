@@ -506,8 +506,8 @@ def test_nothing_is_given_away_before(tab: Page, address: str, slug: str) -> Non
         for option_ in question.options:
             longest = max(re.split(r"\$[^$]*\$|[*`]", option_.said), key=len).strip()
             assert not longest or longest not in seen
-    assert tab.locator(".quick-question details[open]").count() == 0
-    assert tab.locator(".quick-choice[data-verdict], .quick-choice[data-right]").count() == 0
+    expect(tab.locator(".quick-question details[open]")).to_have_count(0)
+    expect(tab.locator(".quick-choice[data-verdict], .quick-choice[data-right]")).to_have_count(0)
     said = tab.locator(".quick-question").get_by_role("status").all_inner_texts()
     assert set(said) <= {""}
 

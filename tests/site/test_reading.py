@@ -91,7 +91,7 @@ def test_no_table_scrolls_on_a_phone(browser: Browser, address: str) -> None:
     cell = page.locator("table.stacked td").nth(1)
     label = "(cell) => getComputedStyle(cell, '::before').content"
     assert cell.evaluate(label) == '"chapter"'
-    assert page.get_by_role("table").first.get_by_role("columnheader").count() == 4
+    expect(page.get_by_role("table").first.get_by_role("columnheader")).to_have_count(4)
     page.set_viewport_size({"width": 1280, "height": 900})
     assert cell.evaluate(label) == "none"
     page.close()

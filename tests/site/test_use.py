@@ -170,7 +170,7 @@ def test_long_lines_can_be_wrapped(phone: Page) -> None:
     button.press("Enter")
     expect(button).to_have_attribute("aria-pressed", "true")
     assert phone.evaluate(wide) == 0 < before
-    assert phone.locator(".bd-article pre.course-more").count() == 0
+    expect(phone.locator(".bd-article pre.course-more")).to_have_count(0)
     button.press("Enter")
     assert phone.evaluate(wide) == before
 
