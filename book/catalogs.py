@@ -108,7 +108,7 @@ def messages_of_site(root: Path = ROOT) -> list[str]:
 def messages_of_checks() -> dict[str, list[str]]:
     """List what the checks say, by catalog: what all tasks share, and each assignment's own."""
     folder = CHECKS.parent
-    keywords = {"say": None, "translate": None}
+    keywords = {"say": None, "translate": None, "later": None}
     messages: dict[str, list[str]] = {name: [] for name in (SHARED, *SLUGS)}
     for sentences in (MESSAGES, FAULTS, TERMS, BETWEEN):
         messages[SHARED] += dict.values(sentences)

@@ -74,7 +74,8 @@ def grade(task: str, answer: Any, seed: int = 0, *, seconds: float | None = None
     elsewhere = isinstance(answer, AnswerElsewhere)
     problem = problem or (answer.problem(task) if elsewhere else why_no_answer(found, answer))
     if problem:
-        message = MESSAGES["no-points"].format(task=task, why=f"{printable(problem)}.")
+        why = say("{sentence}.", sentence=printable(problem))
+        message = MESSAGES["no-points"].format(task=task, why=why)
         return Result(0.0, None, message, task)
     exam = make_exam(task, int(seed), torch.cuda.is_available())
     outcomes, how = run_answer(found, answer, exam.cases, limit)

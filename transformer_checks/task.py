@@ -18,13 +18,14 @@ from torch import Tensor
 
 from transformer_checks.judging.changes import Change, ChangeError, changed
 from transformer_checks.limits import OUTCOME_TEXT
+from transformer_checks.translation import later
 
 Arrays = dict[str, np.ndarray]
 
 # Key of the words for people in the description of an argument that is made beside the answer.
 SAID = "described as"
 # Why a case that asks the same as an earlier one must have the same results.
-UNSTEADY = (
+UNSTEADY = later(
     "the same call gave another result the second time: is something random, as dropout, or "
     "remembered from call to call?"
 )

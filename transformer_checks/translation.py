@@ -38,6 +38,11 @@ def translate(message: str) -> str:
     return _translations(language()).get(message, message) if language() else message
 
 
+def later(message: str) -> str:
+    """Mark a message that is translated only where it is said, as one in a constant."""
+    return message
+
+
 def say(message: str, **values: Any) -> str:
     """Translate a message, and put values in its places.
 

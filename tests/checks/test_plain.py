@@ -13,8 +13,10 @@ import torch
 from transformer_checks.judging.facts import Fault, fault_of_outcome, find
 from transformer_checks.judging.words import fault_in_words
 from transformer_checks.running import wire_format
+from transformer_checks.running.asking import describe, described
 from transformer_checks.running.comparing import difference, same
 from transformer_checks.task import Outcome
+from transformer_checks.translation import LANGUAGE_VARIABLE
 
 EXACT = (0.0, 0.0)
 
@@ -384,6 +386,12 @@ def test_what_a_task_tells_in_words_is_a_fault_too():
         assert find(fault, notation) is fault
         assert find(fault, "told str") is None
         assert fault_in_words(fault) == text
+
+
+def test_a_task_describes_a_value_in_the_english_of_its_sentence(monkeypatch):
+    monkeypatch.setenv(LANGUAGE_VARIABLE, "zh_CN")
+    assert describe([1]) == "a list of 1"
+    assert described("list") == "list"
 
 
 def frame(tree: object) -> bytes:

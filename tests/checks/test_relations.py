@@ -22,6 +22,7 @@ from transformer_checks.judging.relations.finding import STRONG, WEAK, find_rela
 from transformer_checks.judging.relations.which_cases import find_trait
 from transformer_checks.judging.words import FAULTS, TERMS, in_words
 from transformer_checks.task import Case, Outcome
+from transformer_checks.translation import LANGUAGE_VARIABLE
 
 RNG = np.random.default_rng(0)
 FLOATS = RNG.standard_normal((3, 4, 5))
@@ -489,3 +490,13 @@ def test_a_right_answer_has_no_relation():
         return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
 
     assert grade("attention.attention_scores", right).relation == ""
+
+
+def test_chinese_words_have_no_space_between_them(monkeypatch):
+    monkeypatch.setenv(LANGUAGE_VARIABLE, "zh_CN")
+    late, axis = Term("late"), Term("axis", place=0)
+    for name, along, said in (
+        ("`x`", "T", "`x` 沿 T 往后错了一位"),
+        (Term("gradient-of", name="x"), axis, "`x` 的梯度沿轴 0 往后错了一位"),
+    ):
+        assert in_words(Relation("shifted", name=name, way=late, axis=along)) == said

@@ -14,7 +14,7 @@ from transformer_checks.judging.faults import fault_of_result
 from transformer_checks.judging.texts import marked_as_printed, printable
 from transformer_checks.judging.words import MESSAGES, fault_in_words, in_words
 from transformer_checks.task import Misconception, Outcome
-from transformer_checks.translation import translate
+from transformer_checks.translation import say, translate
 
 
 def why_nothing(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -> str:
@@ -37,7 +37,7 @@ def why_nothing(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -
     if how == "done" and len(outcomes) == len(exam.cases):
         return ""
     words = MESSAGES["timeout" if how == "timeout" else "no-result"]
-    why = words.format(seconds=seconds, how=printable(how))
+    why = words.format(seconds=seconds, how=printable(translate(how)))
     if len(outcomes) == len(exam.cases):
         return why
     return MESSAGES["at-case"].format(why=why, case=exam.cases[len(outcomes)].name)
@@ -75,8 +75,9 @@ def write_message(
     wrong = any(fault_of_result(exam, each, outcomes) for each in range(len(outcomes)))
     if not wrong:  # in every case, not only in this one
         said = MESSAGES["result-right"].format(fault=said)
-    end = "" if said.endswith(("?", "!", ".")) else "."
-    lines += [MESSAGES["first-case"].format(case=exam.cases[number].name), f"  {said}{end}"]
+    if not said.endswith(tuple("?!.\uff1f\uff01\u3002")):
+        said = say("{sentence}.", sentence=said)
+    lines += [MESSAGES["first-case"].format(case=exam.cases[number].name), f"  {said}"]
     if outcomes[number].printed.strip():
         lines += marked_as_printed(outcomes[number].printed)
     return "\n".join(lines)

@@ -43,7 +43,5 @@ def marked_as_printed(text: str) -> list[str]:
     """Return the lines that an answer printed, each with words of ours in front of it."""
     lines = [printable(line.expandtabs().rstrip("\r ")) for line in text.strip().split("\n")]
     first, *others = lines
-    return [
-        f"  {say('Your code printed: {line}', line=first)}",
-        *(f"            {say('printed: {line}', line=line)}" for line in others),
-    ]
+    said = say("Your code printed: {line}", line=first)
+    return [f"  {said}", *(" " * 12 + say("printed: {line}", line=line) for line in others)]

@@ -6,6 +6,7 @@ be reworded, and translated: whoever looks one up gets it in the language of the
 
 from __future__ import annotations
 
+import re
 import string
 import tomllib
 from pathlib import Path
@@ -16,6 +17,10 @@ from transformer_checks.running import wire_format
 from transformer_checks.running.asking import described
 from transformer_checks.running.comparing import difference
 from transformer_checks.translation import say, translate
+
+# Chinese sentences have a space beside Latin letters and code, which may stand in for a value or
+# not: where the value is Chinese, too, there is none.
+_TOO_WIDE = re.compile(r"(?<=[\u3400-\u9fff]) (?=[\u3400-\u9fff])")
 
 
 class Words(dict[str, str]):
@@ -45,7 +50,7 @@ def in_words(part: Any) -> str:
         return "".join(map(in_words, part))
     if not isinstance(part, Term):
         return str(part)
-    return _WRITER.format(TERMS[part.key], **dict(part.parameters))
+    return _TOO_WIDE.sub("", _WRITER.format(TERMS[part.key], **dict(part.parameters)))
 
 
 class _Writer(string.Formatter):
@@ -74,7 +79,7 @@ def fault_in_words(fault: Fault | None) -> str:
     if fault is None:
         return ""
     return FAULTS[fault.kind].format(
-        **{**vars(fault), "inside": fault_in_words(fault.inside)},
+        **{**vars(fault), "text": translate(fault.text), "inside": fault_in_words(fault.inside)},
         place="" if isinstance(fault.name, tuple) else place_in_words(fault.name),
         names=names_in_words(fault),
         both=names_in_words(fault, BETWEEN["and"]),

@@ -421,9 +421,10 @@ def describe(value: Any) -> str:
         value: anything.
 
     Returns:
-        e.g. "a list of 3", "a tensor of shape (2, 3)", "an int".
+        e.g. "a list of 3", "a tensor of shape (2, 3)", "an int"; in English, as the sentences are
+        into which tasks put it.
     """
-    return described(**type_and_size(value))
+    return described(**type_and_size(value), say=str.format)
 
 
 def type_and_size(value: Any) -> dict[str, Any]:
@@ -441,9 +442,10 @@ def type_and_size(value: Any) -> dict[str, Any]:
     return {"received": type(value).__name__, "size": size}
 
 
-def described(received: str, size: str = "") -> str:
+def described(received: str, size: str = "", say: Callable[..., str] = say) -> str:
     """Write what :func:`type_and_size` found, such as "a list of 3"."""
-    said = f"{'an' if received[:1].lower() in 'aeiou' else 'a'} {received}"
+    vowel = received[:1].lower() in "aeiou"
+    said = say("an {type}", type=received) if vowel else say("a {type}", type=received)
     if not size:
         return said
     if received == "tensor":

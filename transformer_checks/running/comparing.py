@@ -156,7 +156,7 @@ def _sequence_difference(name: str, received: Any, expected: Any, tolerance: Tol
         right = _entry(expected[first])
         parts.append(say("{right} is missing at {place}", right=right, place=place))
     both = {"right": _around(expected, first), "mine": _around(received, first)}
-    return ": ".join(parts) + say(". Expected {right}, received {mine}", **both)
+    return say(": ").join(parts) + say(". Expected {right}, received {mine}", **both)
 
 
 def _counted(entries: Any, name: str) -> str:
@@ -204,8 +204,8 @@ def _dictionary_difference(name: str, received: Any, expected: Any, tolerance: T
         )
     both = {"right": repr(expected), "mine": repr(received)}
     if max(map(len, both.values())) <= SHOWN_WHOLE:
-        return "; ".join(parts) + say(". Expected {right}, received {mine}", **both)
-    return "; ".join(parts)
+        return say("; ").join(parts) + say(". Expected {right}, received {mine}", **both)
+    return say("; ").join(parts)
 
 
 def _entry(value: Any) -> str:

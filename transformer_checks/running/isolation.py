@@ -18,8 +18,9 @@ from transformer_checks.running.clean_process import Worker, WorkerError
 from transformer_checks.running.process import Ended, Send, load_for_meta
 from transformer_checks.running.working import work_in_child
 from transformer_checks.task import Case, Outcome, Task
+from transformer_checks.translation import later
 
-TOO_MANY = "it sent more results than there are cases"
+TOO_MANY = later("it sent more results than there are cases")
 
 _worker = Worker()
 

@@ -40,10 +40,13 @@ from transformer_checks.running.process import (
     tell_of_imports,
 )
 from transformer_checks.running.working import work_in_child
+from transformer_checks.translation import later, translate
 
 # A wait for a queue cannot be interrupted on Windows, so none is long.
 WAIT_SECONDS = 0.1
-NO_MEMORY_LIMIT = "; on this system nothing limits its memory, so it may have used all there is"
+NO_MEMORY_LIMIT = later(
+    "; on this system nothing limits its memory, so it may have used all there is"
+)
 
 _MAIN = "from transformer_checks.running.new_process import serve; serve()"
 
@@ -93,7 +96,7 @@ class NewProcess(AnswerProcess):
     def _last_words(self) -> str:
         """Say how it ended if it has, else ""."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return describe_exit(self._process.wait(END_SECONDS)) + NO_MEMORY_LIMIT
+            return describe_exit(self._process.wait(END_SECONDS)) + translate(NO_MEMORY_LIMIT)
         return ""
 
     def _send(self, question: bytes) -> None:
@@ -154,7 +157,7 @@ def run(task: str, answer: Any, cases: bytes, seconds: float, with_meta: bool) -
         process.end()
     prepare()  # only now, as the answer may need the processor
     if ended.how == "not ready":
-        ended.how = "it cannot be run: the process that should run it did not start"
+        ended.how = later("it cannot be run: the process that should run it did not start")
     return ended
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from transformer_checks.limits import CLOCK_FACTOR, LIBRARY_SECONDS, OUTPUT_BYTES
+from transformer_checks.translation import later, say
 
 Send = Callable[[bytes], None]
 
@@ -31,7 +32,7 @@ READY = b"ready"
 DONE = b"done"
 _LOADING = b"loading"
 _LOADED = b"loaded"
-_CLOSED = "it closed the connection to the check"
+_CLOSED = later("it closed the connection to the check")
 
 
 @dataclass
@@ -117,7 +118,7 @@ class AnswerProcess(ABC):
                 return
             total += len(data)
             if total > OUTPUT_BYTES:
-                ended.how = "too much output"
+                ended.how = later("too much output")
                 return
             buffer += data
             for frame in _take_frames(buffer):
@@ -194,8 +195,9 @@ def describe_exit(code: int) -> str:
     """Say how a process ended, from its exit code, or minus the signal that killed it."""
     if code < 0:
         names = {int(each): each.name for each in signal.Signals}  # not all numbers have one
-        return f"its process was killed by {names.get(-code, f'signal {-code}')}"
-    return f"it ended its process with exit status {code}"
+        signal_name = names.get(-code, f"signal {-code}")
+        return say("its process was killed by {name}", name=signal_name)
+    return say("it ended its process with exit status {code}", code=code)
 
 
 def processor_seconds(process: int) -> float:

@@ -12,6 +12,7 @@ from typing import Any, get_args, get_origin
 import numpy as np
 
 from transformer_checks.limits import STRUCTURE_BYTES
+from transformer_checks.translation import later
 
 MAX_ENTRIES = 200_000
 MAX_DEPTH = 20
@@ -194,14 +195,15 @@ class _Copier:
         kind = type(value)  # isinstance would ask the value, which may lie
         self.numbers += not issubclass(kind, str)
         if self.numbers > MAX_NUMBERS:
-            raise NotPlainError("", value, "is far too large")
+            raise NotPlainError("", value, later("is far too large"))
         if kind is bool or value is None:
             return value
         self.entries += 1 + next(
             (base.__len__(value) for base in (str, list, tuple, dict) if issubclass(kind, base)), 0
         )
         if depth > MAX_DEPTH or self.entries > MAX_ENTRIES:
-            why = "is nested too deeply" if depth > MAX_DEPTH else "is far too large"
+            deep = depth > MAX_DEPTH
+            why = later("is nested too deeply") if deep else later("is far too large")
             raise NotPlainError("", value, why)
         if issubclass(kind, str):
             return str.__str__(value)
