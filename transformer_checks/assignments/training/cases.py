@@ -23,16 +23,17 @@ from transformer_checks.assignments.shared_cases import (
     plain_case,
 )
 from transformer_checks.task import SAID, Arrays, Case, Made, Maker
+from transformer_checks.translation import later
 
-PADDING_COUNTS = (
+PADDING_COUNTS = later(
     "the result changes when the batch gets two more columns of padding: padding is counted "
     "somewhere, in the sum or in what the sum is divided by"
 )
-PADDING_SEEN = (
+PADDING_SEEN = later(
     "the result changes when the model says something else where the label is padding: those "
     "positions should not count"
 )
-PIECES_COUNT = (
+PIECES_COUNT = later(
     "the result changes when the same batch goes through the model in smaller pieces: each label "
     "should count as much as every other, whichever piece it is in"
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from transformer_checks.assignments.training.cases import known_stuck
 from transformer_checks.task import Case
+from transformer_checks.translation import say
 
 Values = Mapping[str, Any]
 
@@ -18,9 +19,13 @@ def goes_in_pieces(case: Case, values: Values) -> str | None:
     size = case.arguments["size"]
     for rows, waiting in values["model"]:
         if rows > size:
-            return f"the model was given {rows} rows at once, and `size` allows {size}"
+            return say(
+                "the model was given {rows} rows at once, and `size` allows {size}",
+                rows=rows,
+                size=size,
+            )
         if waiting:
-            return (
+            return say(
                 "the model gets the next micro-batch before backward was called for the previous "
                 "one, so the memory has to hold what both need"
             )
@@ -33,8 +38,8 @@ def something_is_learned(case: Case, values: Values) -> str | None:
     if any(not np.array_equal(values[f"model.{name}"], old) for name, old in weights.items()):
         return None
     if not values["optimizer"]["steps"]:
-        return "the model's parameters are as they were: optimizer.step() was not called"
-    return (
+        return say("the model's parameters are as they were: optimizer.step() was not called")
+    return say(
         "the model's parameters are as they were: optimizer.step() was called, but there were no "
         "gradients then. Look at the order of zero_grad, backward and step"
     )
@@ -46,11 +51,12 @@ def is_measured_around_a_step(case: Case, values: Values) -> str | None:
     if found == known:
         return None
     if not values["optimizer"]["steps"]:
-        return "optimizer.step() was not called, so no parameter can have moved"
+        return say("optimizer.step() was not called, so no parameter can have moved")
     moved = next((name for name in case.arguments["model"]["weights"] if name not in known), "")
     if moved and found.keys() == case.arguments["model"]["weights"].keys():
-        return (
-            f"every parameter is listed, and the step does move `{moved}`. A parameter changes in "
-            "place: is it compared with a copy from before the step?"
+        return say(
+            "every parameter is listed, and the step does move `{moved}`. A parameter changes in "
+            "place: is it compared with a copy from before the step?",
+            moved=moved,
         )
     return None
