@@ -24,16 +24,12 @@ from transformer_checks.assignments.shared_cases import (
 )
 from transformer_checks.running.asking import ReturnedError, describe
 from transformer_checks.task import Arrays, Case
+from transformer_checks.translation import say
 from transformer_ref import layers as reference
 
 EPS = 1e-5
 TINY = 2e-3
 BARELY = 1e-10  # far above the rounding of float64, and below all tolerances that come to mind
-LEAK = (
-    "the result changes when a token of the memory that memory_mask hides gets another content: "
-    "look at which mask goes to which attention"
-)
-
 
 # --- weights ---------------------------------------------------------------------------------
 
@@ -238,9 +234,13 @@ def looked_up(network: Any) -> Tensor:
         ReturnedError: if it is not a FeedForward with ReLU.
     """
     if type(network) is not reference.FeedForward:
-        raise ReturnedError(f"expected a reference.FeedForward, received {describe(network)}")
+        raise ReturnedError(
+            say("expected a reference.FeedForward, received {what}", what=describe(network))
+        )
     if network.activation != "relu":
-        raise ReturnedError(f'expected activation="relu", received "{network.activation}"')
+        raise ReturnedError(
+            say('expected activation="relu", received "{mine}"', mine=network.activation)
+        )
     first, second = network.linear1, network.linear2
     hidden = F.linear(all_tokens(first.weight.shape[1]), first.weight, first.bias).relu()
     return F.linear(hidden, second.weight, second.bias)
@@ -385,7 +385,7 @@ def decoder_layer_cases(rng: np.random.Generator) -> list[Case]:
     plan = ("pre", "none", "none", "float32", "contiguous")
     cases.append(_tiny(_decoder_case(rng, _small(rng), plan)))
     for base in (cases[3], cases[4]):
-        followed(cases, base, _behind_the_mask(base), "hidden memory changed", LEAK)
+        followed(cases, base, _behind_the_mask(base), "hidden memory changed", _leak())
     asked_again(cases, cases[1], {"tgt_mask": None, "memory_mask": None})
     for norm, dtype in (("post", "float64"), ("pre", "float32")):
         plan = (norm, "causal", "padding", dtype, "contiguous")
@@ -399,6 +399,14 @@ def decoder_layer_cases(rng: np.random.Generator) -> list[Case]:
         _learning(_decoder_case(rng, _small(rng), plan)),
     ]
     return cases
+
+
+def _leak() -> str:
+    """Say what it means if a result depends on what memory_mask hides."""
+    return say(
+        "the result changes when a token of the memory that memory_mask hides gets another "
+        "content: look at which mask goes to which attention"
+    )
 
 
 def _behind_the_mask(case: Case) -> dict[str, Any]:

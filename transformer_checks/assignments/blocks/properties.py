@@ -9,6 +9,7 @@ import numpy as np
 
 from transformer_checks.assignments.blocks.cases import all_tokens
 from transformer_checks.task import Case
+from transformer_checks.translation import say
 
 Values = Mapping[str, Any]
 CLOSE = 0.01
@@ -37,18 +38,23 @@ def tokens_are_normed(case: Case, values: Values) -> str | None:
     off = np.abs(means) > CLOSE
     if off.any():
         place, mean = _place(means, off)
-        return (
-            f"without weight and bias, the features of each token should have the mean 0; in "
-            f"{place} it is {mean:.4g}"
+        return say(
+            "without weight and bias, the features of each token should have the mean 0; in "
+            "{place} it is {mean:.4g}",
+            place=place,
+            mean=mean,
         )
     variance = total.var(axis=-1)
     right, found = variance / (variance + case.arguments["eps"]), undone.var(axis=-1)
     off = np.abs(found - right) > CLOSE * right + 1e-6
     if off.any():
         place, number = _place(found, off)
-        return (
-            f"without weight and bias, the features of {place} should have the variance "
-            f"{right[off].flat[0]:.4g}, received {number:.4g}"
+        return say(
+            "without weight and bias, the features of {place} should have the variance "
+            "{right:.4g}, received {mine:.4g}",
+            place=place,
+            right=right[off].flat[0],
+            mine=number,
         )
     return None
 
@@ -65,9 +71,12 @@ def ends_with(norm: str) -> Any:
         if not off.any():
             return None
         place, mean = _place(means, off)
-        return (
-            f"in post-norm each token comes out of {norm}, so without its weight and bias the "
-            f"features have the mean 0; in {place} it is {mean:.4g}"
+        return say(
+            "in post-norm each token comes out of {norm}, so without its weight and bias the "
+            "features have the mean 0; in {place} it is {mean:.4g}",
+            norm=norm,
+            place=place,
+            mean=mean,
         )
 
     return said
@@ -81,7 +90,15 @@ def keys_find_their_values(case: Case, values: Values) -> str | None:
         same = np.flatnonzero((keys == token).all(axis=1))
         right = wanted[same[0]] if len(same) else np.zeros_like(token)
         if np.abs(output - right).max() > CLOSE:
-            shown = [[round(float(each), 2) for each in row] for row in (token, right, output)]
-            what = f"key {same[0]}" if len(same) else "not a key"
-            return f"the token {shown[0]} is {what} and should give {shown[1]}, received {shown[2]}"
+            named = zip(("token", "right", "mine"), (token, right, output), strict=True)
+            shown = {name: [round(float(each), 2) for each in row] for name, row in named}
+            if len(same):
+                return say(
+                    "the token {token} is key {number} and should give {right}, received {mine}",
+                    number=same[0],
+                    **shown,
+                )
+            return say(
+                "the token {token} is not a key and should give {right}, received {mine}", **shown
+            )
     return None

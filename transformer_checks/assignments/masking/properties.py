@@ -11,6 +11,7 @@ import numpy as np
 
 from transformer_checks.assignments.masking.cases import depends, failing
 from transformer_checks.task import Case
+from transformer_checks.translation import say
 
 Values = Mapping[str, Any]
 
@@ -26,14 +27,31 @@ def says_who_may_see(case: Case, values: Values) -> str | None:
         return None
     place = tuple(int(index) for index in wrong[0])
     query, key = place[-2:]
+    known = {"place": list(place), "key": key, "wrong": len(wrong), "total": mask.size}
     if padding[place]:
-        why = f"False: key {key} is padding"
-    elif late[place]:
-        why = f"False: key {key} comes after query {query}"
-    else:
-        may = f", which query {query} may see" if mask.shape[-2] > 1 else ""
-        why = f"True: key {key} is a token{may}"
-    return f"`mask{list(place)}` should be {why} ({len(wrong)} of {mask.size} entries are wrong)"
+        return say(
+            "`mask{place}` should be False: key {key} is padding "
+            "({wrong} of {total} entries are wrong)",
+            **known,
+        )
+    if late[place]:
+        return say(
+            "`mask{place}` should be False: key {key} comes after query {query} "
+            "({wrong} of {total} entries are wrong)",
+            query=query,
+            **known,
+        )
+    if mask.shape[-2] > 1:
+        return say(
+            "`mask{place}` should be True: key {key} is a token, which query {query} may see "
+            "({wrong} of {total} entries are wrong)",
+            query=query,
+            **known,
+        )
+    return say(
+        "`mask{place}` should be True: key {key} is a token ({wrong} of {total} entries are wrong)",
+        **known,
+    )
 
 
 def _reasons(case: Case, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -53,8 +71,16 @@ def hidden_weigh_nothing(case: Case, values: Values) -> str | None:
     if most.max() <= 1e-6:
         return None
     place = tuple(int(index) for index in np.argwhere(most > 1e-6)[0])
-    said = f"a weight that the mask hides (False) is {most[place]:.4g}, expected 0"
-    return said if mask[place[:-1]].any() else f"in a row that may see nothing {said}"
+    weight = most[place]
+    if mask[place[:-1]].any():
+        return say(
+            "a weight that the mask hides (False) is {weight:.4g}, expected 0", weight=weight
+        )
+    return say(
+        "in a row that may see nothing a weight that the mask hides (False) is {weight:.4g}, "
+        "expected 0",
+        weight=weight,
+    )
 
 
 def seen_rows_sum_to_one(case: Case, values: Values) -> str | None:
@@ -65,7 +91,9 @@ def seen_rows_sum_to_one(case: Case, values: Values) -> str | None:
     if off.max() <= ROUGH_SUM[case.dtype]:
         return None
     worst = float(weights.sum(axis=-1).flat[off.argmax()])
-    return f"a row that may see something should sum to 1; here one sums to {worst:.4g}"
+    return say(
+        "a row that may see something should sum to 1; here one sums to {worst:.4g}", worst=worst
+    )
 
 
 ROUGH_SUM = {"float64": 1e-4, "float32": 1e-4, "float16": 0.02, "bfloat16": 0.1}
@@ -79,21 +107,61 @@ def says_who_shares_a_document(case: Case, values: Values) -> str | None:
     wrong = np.argwhere(mask != right)
     if len(wrong):
         b, _, t, s = (int(index) for index in wrong[0])
-        query, key = documents[b, [t, s]]
-        why = f"key {s} is in document {key}" + (" too" if query == key else "")
-        why = why if key else f"key {s} is padding"
-        said = f"query {t} is in document {query}" if query else f"query {t} is padding"
-        return f"`mask[{b}, 0, {t}, {s}]` should be {right[b, 0, t, s]}: {said}, and {why}"
+        return _says_what_they_are(documents[b, t], documents[b, s], right[b, 0, t, s], b, t, s)
     counted = np.maximum(right[:, 0].sum(axis=-1) - 1, 0)
     wrong = np.argwhere(positions != counted)
     if not len(wrong):
         return None
     b, t = (int(index) for index in wrong[0])
-    document = documents[b, t]
-    why = f"token {counted[b, t]} of document {document}, counted from 0" if document else "padding"
-    return (
-        f"`positions[{b}, {t}]` should be {counted[b, t]}, received {positions[b, t]:g}: "
-        f"place {t} is {why}"
+    known = {"b": b, "t": t, "right": counted[b, t], "mine": positions[b, t]}
+    if documents[b, t]:
+        return say(
+            "`positions[{b}, {t}]` should be {right}, received {mine:g}: "
+            "place {t} is token {right} of document {document}, counted from 0",
+            document=documents[b, t],
+            **known,
+        )
+    return say(
+        "`positions[{b}, {t}]` should be {right}, received {mine:g}: place {t} is padding", **known
+    )
+
+
+def _says_what_they_are(query: int, key: int, right: bool, b: int, t: int, s: int) -> str:
+    """Say what an entry of the mask should be, by the documents of its query and of its key."""
+    known = {"b": b, "t": t, "s": s, "right": right}
+    if not query and not key:
+        return say(
+            "`mask[{b}, 0, {t}, {s}]` should be {right}: "
+            "query {t} is padding, and key {s} is padding",
+            **known,
+        )
+    if not query:
+        return say(
+            "`mask[{b}, 0, {t}, {s}]` should be {right}: "
+            "query {t} is padding, and key {s} is in document {key}",
+            key=key,
+            **known,
+        )
+    if not key:
+        return say(
+            "`mask[{b}, 0, {t}, {s}]` should be {right}: "
+            "query {t} is in document {query}, and key {s} is padding",
+            query=query,
+            **known,
+        )
+    if query == key:
+        return say(
+            "`mask[{b}, 0, {t}, {s}]` should be {right}: "
+            "query {t} is in document {query}, and key {s} is in document {query} too",
+            query=query,
+            **known,
+        )
+    return say(
+        "`mask[{b}, 0, {t}, {s}]` should be {right}: "
+        "query {t} is in document {query}, and key {s} is in document {key}",
+        query=query,
+        key=key,
+        **known,
     )
 
 
@@ -101,16 +169,24 @@ def the_row_fails_first(case: Case, values: Values) -> str | None:
     """Say so if the row that was found does not fail, or if another one fails before it."""
     row, longest = values["row"], case.arguments["longest"]
     if not set(row) <= {0, 1} or len(row) > longest:
-        return f"{row} is not a row of zeros and ones with at most {longest} places"
+        return say(
+            "{row} is not a row of zeros and ones with at most {longest} places",
+            row=row,
+            longest=longest,
+        )
     if row and not len(failing(case, row)):
-        return f"{row} does not fail: its tokens see what they should; padding does not count"
+        return say(
+            "{row} does not fail: its tokens see what they should; padding does not count", row=row
+        )
     for length in range(1, longest + 1):
         for other in product((0, 1), repeat=length):
             if list(other) == row:
                 return None
             if len(places := failing(case, other)):
                 t, s = places[0]
-                return f"{list(other)} fails already: look at query {t} and key {s}"
+                return say(
+                    "{row} fails already: look at query {t} and key {s}", row=list(other), t=t, s=s
+                )
     return None
 
 
@@ -122,8 +198,15 @@ def says_what_is_furthest(case: Case, values: Values) -> str | None:
     if places == max(furthest, 0):
         return None
     if furthest <= 0:
-        return f"expected 0, received {places}: no output of this model depends on a later token"
-    return (
-        f"expected {furthest}, received {places}: output {t} of this model depends on token {s}, "
-        "and no output sees further ahead"
+        return say(
+            "expected 0, received {places}: no output of this model depends on a later token",
+            places=places,
+        )
+    return say(
+        "expected {furthest}, received {places}: output {t} of this model depends on token {s}, "
+        "and no output sees further ahead",
+        furthest=furthest,
+        places=places,
+        t=t,
+        s=s,
     )
