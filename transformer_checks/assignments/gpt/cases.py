@@ -21,6 +21,7 @@ from transformer_checks.assignments.shared_cases import (
 )
 from transformer_checks.running.asking import describe
 from transformer_checks.task import SAID, Arrays, Case, Made, Maker
+from transformer_checks.translation import say
 from transformer_ref.gpt import GPT, GPTConfig
 
 # More calls of a model than these, for 12 new tokens at most, are an endless loop.
@@ -257,7 +258,10 @@ def _ascending(case: Case) -> Case:
 
 def _too_long(rng: np.random.Generator, batch: int, max_len: int, over: int) -> Case:
     case = gpt_case(rng, LOGITS, batch, max_len + over, max_len=max_len)
-    return replace(case, refused=f"{max_len + over} tokens are more than max_len={max_len}")
+    refused = say(
+        "{count} tokens are more than max_len={max_len}", count=max_len + over, max_len=max_len
+    )
+    return replace(case, refused=refused)
 
 
 def gpt_cases(rng: np.random.Generator) -> list[Case]:
