@@ -68,9 +68,8 @@ class RunFolder:
         return state
 
     def write(self, state: Mapping[str, Any]) -> None:
-        """Write the state, whole or not at all."""
+        """Write the state, whole or not at all, into the folder that open_metrics has made."""
         if self.path is not None:
-            self.path.mkdir(parents=True, exist_ok=True)
             with whole_file(self.path / "last.pt") as file:
                 torch.save({"format": FORMAT, **state}, file)
 
