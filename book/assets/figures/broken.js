@@ -31,7 +31,7 @@
     const [left, right, top, bottom] = [44, width - 8, 22, HEIGHT - 44];
     const last = data.every * data.healthy.losses.length;
     const x = (step) => left + ((right - left) * step) / last;
-    const height = (loss) => Math.log(Math.max(LOWEST, loss) / LOWEST) / Math.log(HIGHEST / LOWEST);
+    const height = (loss) => Math.log(loss / LOWEST) / Math.log(HIGHEST / LOWEST);
     const y = (loss) => bottom - (bottom - top) * height(loss);
     draw(svg, "text", { x: 0, y: 12, class: "moving-faint" }, _("loss in nats"));
     for (const loss of [0.01, 0.1, 1, 10, 100]) {
@@ -50,7 +50,7 @@
     });
     const trace = ({ first, losses }, kind) => {
       const points = [[1, first], ...losses.map((loss, index) => [data.every * (index + 1), loss])];
-      const written = points.map(([step, loss]) => `${x(step).toFixed(1)},${y(loss).toFixed(1)}`).join(" ");
+      const written = points.filter(([, loss]) => loss >= LOWEST).map(([step, loss]) => `${x(step).toFixed(1)},${y(loss).toFixed(1)}`).join(" ");
       draw(svg, "polyline", { points: written, class: `broken-curve broken-${kind}` });
     };
     trace(data.healthy, "healthy");
