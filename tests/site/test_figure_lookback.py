@@ -149,7 +149,7 @@ def test_a_guess_is_judged_when_the_scores_are_there(figure: Locator) -> None:
     expect(guess("t")).to_have_attribute("aria-pressed", "false")
     assert "right" not in " ".join(words_of(figure))
     figure.get_by_role("button", name="Next").press("Enter")
-    assert words_of(figure)[1].endswith("You guessed o.")
+    assert words_of(figure)[1].endswith("You guessed o; it is n.")
     guess("n").press("Enter")
     expect(guess("n")).to_have_attribute("aria-pressed", "false")
     go_to(figure, 1, "state")
@@ -158,7 +158,7 @@ def test_a_guess_is_judged_when_the_scores_are_there(figure: Locator) -> None:
     go_to(figure, 1, "scores")
     assert words_of(figure)[1].endswith("You guessed o: right.")
     go_to(figure, 0, "scores")
-    assert words_of(figure)[1].endswith("You guessed o."), "the guess of the first letter"
+    assert words_of(figure)[1].endswith("You guessed o; it is n."), "the guess of the first letter"
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -132,7 +132,7 @@
     const times = (one, other, digits = 2) => one
       .map((value, index) => `${factor(value, 2)} \u00b7 ${factor(other[index], digits)}`).join(" + ");
     const best = largest(step.scores);
-    const guessed = guess === best ? _("You guessed {letter}: right.") : _("You guessed {letter}.");
+    const guessed = guess === best ? _("You guessed {letter}: right.") : _("You guessed {letter}; it is {best}.");
     const powers = step.scores.map(Math.exp);
     const sum = powers.reduce((total, power) => total + power, 0);
     const others = [...word.keys()].filter((index) => index !== best)
@@ -155,7 +155,7 @@
         }),
         sentences(
           _("The farther a dot lies along the arrow, the higher its score."),
-          guess !== undefined && fill(guessed, { letter: word[guess] }),
+          guess !== undefined && fill(guessed, { letter: word[guess], best: word[best] }),
         ),
       ],
       [
