@@ -231,12 +231,6 @@ def test_edits_lead_from_what_is_listed_to_what_was_said() -> None:
     assert errors.nearest(["A", "B"], [["A"], ["A", "B", "C"], ["C"]]) == ["A", "B", "C"]
 
 
-def test_losses_are_read_at_equal_time() -> None:
-    run = {"seconds": 10, "losses": [float(20 - step) for step in range(20)]}
-    assert comparison.loss_after([run], 5) == pytest.approx(13.5)  # losses 16 to 11
-    assert comparison.loss_after([run], 10) == comparison.loss_after([run], 99) == 3.5
-
-
 def test_chance_and_time_are_estimated_from_stored_runs() -> None:
     assert comparison.spread([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0]]) == pytest.approx(math.sqrt(0.5))
     larger = {"parameters": 300, "training": {"epochs": 8}}

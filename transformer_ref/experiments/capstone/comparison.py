@@ -1,4 +1,4 @@
-"""Reads what ``make capstone`` has stored: rates, chance, and losses at equal time."""
+"""Reads what ``make capstone`` has stored: rates, their spread, and time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 from transformer_ref.experiments.results import load_results
 
 Run = Mapping[str, Any]
-LAST = 6  # kept losses that make up "the loss after so long", 120 steps
 
 
 def runs_by_name() -> dict[str, list[Run]]:
@@ -40,21 +39,6 @@ def spread(systems: Sequence[Sequence[float]]) -> float:
         systems: the rates of each system's runs; all systems have as many, and scatter alike.
     """
     return math.sqrt(mean(stdev(runs) ** 2 for runs in systems))
-
-
-def loss_after(runs: Sequence[Run], seconds: float) -> float:
-    """Return the training loss that a system has after so many seconds, a mean of its seeds.
-
-    Args:
-        runs: of one system; the steps of a run are taken to last equally long.
-        seconds: of processor time since the start. After the end the last loss stays.
-    """
-    found = []
-    for run in runs:
-        losses = run["losses"]
-        done = max(1, round(min(1.0, seconds / run["seconds"]) * len(losses)))
-        found.append(mean(losses[max(0, done - LAST) : done]))
-    return mean(found)
 
 
 def seconds_by_size(measured: Run, epochs: int, larger: Run) -> float:
