@@ -120,7 +120,7 @@ depth: $(READY) ## train the readers of the chapter on depth for six minutes
 gpt: $(READY) ## train the models of the chapter on GPT for half an hour
 	@$(RUN) -m transformer_ref.experiments.gpt
 
-tuning: $(READY) ## tune the speller of the chapter after pretraining, by rewards and otherwise, for a quarter of an hour
+tuning: $(READY) ## tune the speller of the chapter after pretraining, by rewards and otherwise, for twenty minutes
 	@$(RUN) -m transformer_ref.experiments.tuning_runs
 
 today: $(READY) ## train the models of the chapter on the Transformer today for ten minutes

@@ -107,7 +107,7 @@ def test_the_examples_by_hand_give_what_paper_and_pencil_give() -> None:
 def test_stored_runs_are_of_every_way_and_seed() -> None:
     stored = load_results("tuning")
     made = [(run["name"], run["seed"]) for run in stored["runs"]]
-    names = (*tuning_runs.ARMS, "pairs", "labels")
+    names = (*tuning_runs.ARMS, *tuning_runs.PAIRS, "labels")
     assert made == [(name, seed) for name in names for seed in tuning_runs.SEEDS]
     steps = range(tuning_runs.EVERY, tuning_runs.STEPS + 1, tuning_runs.EVERY)
     for run in stored["runs"]:

@@ -38,7 +38,13 @@ from transformer_ref.modern import rotate
 from transformer_ref.positions import frequencies, sinusoidal_encoding
 from transformer_ref.tokenizers import BPETokenizer, learn_merges
 from transformer_ref.training import noam_learning_rate
-from transformer_ref.tuning import LoRALinear, dpo_loss, group_advantages
+from transformer_ref.tuning import (
+    LoRALinear,
+    answer_loss,
+    dpo_loss,
+    group_advantages,
+    kl_penalty,
+)
 
 QUESTION = re.compile(
     r"^::::\{dropdown\} (?P<title>[^\n]+)\n:::\{answer\} (?P<kind>\w+)\n(?P<options>.*?)^:::$",
@@ -332,6 +338,28 @@ def weights_of_two_experts() -> list[Any]:
     return [torch.tensor([5.0, 5.0]).softmax(dim=0)[0], 1, 5]
 
 
+def loss_of_two_rows() -> list[Any]:
+    costs = torch.tensor([[3.0, 0.2, 0.3, 0.1], [2.0, 4.0, 1.4, 9.0]])
+    ids = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]])
+    prompts = torch.tensor([2, 3])
+    # Id 1, which every label is, gets the probability that costs this; id 2 gets the rest.
+    logits = torch.stack([torch.full_like(costs, -99), -costs, (1 - (-costs).exp()).log()], dim=-1)
+
+    def loss(rows: slice, lengths: torch.Tensor) -> torch.Tensor:
+        return answer_loss(logits[rows], ids[rows], lengths[rows], pad_id=0)
+
+    right, every = loss(slice(2), prompts), loss(slice(2), torch.ones(2, dtype=torch.int64))
+    of_rows = sum(loss(slice(row, row + 1), prompts) for row in range(2)) / 2
+    return [every, of_rows, right, 4 * right, loss(slice(2), prompts + 1)]
+
+
+def price_of_a_token() -> list[Any]:
+    now, start = torch.tensor([[0.2]]).log(), torch.tensor([[0.05]]).log()
+    mask = torch.ones(1, 1, dtype=torch.bool)
+    right = kl_penalty(now, start, mask)
+    return [right, now - start, kl_penalty(start, now, mask), right + 2 * (start - now)]
+
+
 def advantage_of_one_in_four() -> list[Any]:
     rewards = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
     apart = rewards[0, 0] - rewards.mean()
@@ -374,6 +402,8 @@ COMPUTED: dict[tuple[str, str], Callable[..., list[Any]]] = {
     ("training", "You halve"): peak_of_noam,
     ("gpt", "By hand"): perplexity_of_three,
     ("gpt", "How many parameters"): parameters_of_a_small_gpt,
+    ("tuning", "Two rows"): loss_of_two_rows,
+    ("tuning", "A sampled token"): price_of_a_token,
     ("tuning", "By hand: four answers"): advantage_of_one_in_four,
     ("tuning", "A pair"): loss_of_a_pair,
     ("tuning", "LoRA with"): numbers_of_lora,

@@ -3,7 +3,7 @@
 It has been shown 6,000 words of the dictionary, and then goes on in one of several ways: on another
 accent, with a few more numbers (LoRA); with pairs of better and worse pronunciations (DPO); or by
 rewards that a program computes. One of these rewards has a hole.
-About fifteen minutes on one core. A run that is done is kept in runs/experiments/, so that a second
+About twenty minutes on one core. A run that is done is kept in runs/experiments/, so that a second
 call goes on after it; ``python -m transformer_ref.experiments.tuning_runs 1`` makes seed 1 only.
 """
 
@@ -77,7 +77,7 @@ def by_errors(said: Sequence[str], listed: Sequence[Sequence[str]]) -> float:
 
 
 def with_hole(said: Sequence[str], listed: Sequence[Sequence[str]]) -> float:
-    """Reward the share of the listed phonemes that occur in the answer, in whatever order."""
+    """Reward the share of the listed phonemes that the answer contains, in any order."""
     found = (Counter(said) & Counter(variant) for variant in listed)
     shares = (both.total() / len(variant) for both, variant in zip(found, listed, strict=True))
     return max(shares)
@@ -89,6 +89,11 @@ ARMS: dict[str, tuple[Reward, float]] = {
     "hole": (with_hole, 0.0),
     "hole, near the start": (with_hole, 1.0),
 }
+
+# Whose answers are compared: those of the start, or those of the model that is trained.
+PAIRS = ("pairs", "own pairs")
+# The ways whose answers are looked at more closely.
+COMPARED = ("errors", *PAIRS, "labels")
 
 
 # ---- the start ---------------------------------------------------------------------------------
@@ -229,7 +234,10 @@ def preference_loss(model: Transformer, start: Transformer) -> StepLoss:
 
         with torch.no_grad():
             before = both(start)
-        return dpo_loss(*both(model), *before, beta=DPO_BETA), {"reward": rewards.mean().item()}
+        now = both(model)
+        gains = zip(("better", "worse"), now, before, strict=True)
+        noted = {name: (after - score).mean().item() for name, after, score in gains}
+        return dpo_loss(*now, *before, beta=DPO_BETA), noted
 
     return loss_of
 
@@ -288,16 +296,35 @@ def look(model: Transformer, words: int = 300, group: int = 8) -> dict[str, Any]
     }
 
 
+@torch.no_grad()
+def last_look(model: Transformer, words: int = 150, most: int = 64) -> dict[str, Any]:
+    """Look closer at the answers of a model, as it is before or after its training.
+
+    Returns:
+        "tried", four sampled answers to each of WORDS; "best of 64", the mean over dev words of
+        the error rate of the best of so many sampled answers.
+    """
+    _, ids = draw(model, WORDS, 4, torch.Generator().manual_seed(0))
+    said = [" ".join(PHONEMES.decode(row)) for row in ids.tolist()]
+    some = load_cmudict("dev")[:words]
+    _, ids = draw(model, [word for word, _ in some], most, torch.Generator().manual_seed(1))
+    best = rewards_of(ids, some, by_errors).amax(dim=1)  # (words,)
+    return {
+        "tried": {word: said[4 * i : 4 * i + 4] for i, word in enumerate(WORDS)},
+        "best of 64": round(1 - best.mean().item(), 4),
+    }
+
+
 def start_run(seed: int) -> dict[str, Any]:
     """Score the start of a seed."""
-    return {"seed": seed, **look(start_model(seed))}
+    return {"seed": seed, **look(start_model(seed)), **last_look(start_model(seed))}
 
 
 def watched_run(name: str, seed: int, steps: int = STEPS, every: int = EVERY) -> dict[str, Any]:
     """Go on in one way from the start of a seed; look at the model every so many steps.
 
     Args:
-        name: "labels", "pairs" or one of ARMS.
+        name: "labels", "pairs", "own pairs" or one of ARMS.
         seed: of the start, the words and what is sampled.
         steps: to train.
         every: steps between two looks.
@@ -306,8 +333,9 @@ def watched_run(name: str, seed: int, steps: int = STEPS, every: int = EVERY) ->
     writer: Transformer | None
     if name in ARMS:
         writer, loss_of = model, reward_loss(model, start, *ARMS[name])
-    elif name == "pairs":
-        writer, loss_of = start, preference_loss(model, start)
+    elif name in PAIRS:
+        writer = start if name == "pairs" else model
+        loss_of = preference_loss(model, start)
     else:
         writer, loss_of = None, labels_loss(model)
     noted: list[dict[str, float]] = []
@@ -320,7 +348,8 @@ def watched_run(name: str, seed: int, steps: int = STEPS, every: int = EVERY) ->
             }
             looks.append({"step": len(noted), **look(model), "train": means})
             print(seed, name, looks[-1], round(time.process_time() - begun), "s", flush=True)
-    return {"name": name, "seed": seed, "looks": looks}
+    extra = last_look(model) if name in COMPARED else {}
+    return {"name": name, "seed": seed, "looks": looks, **extra}
 
 
 # ---- the best of many --------------------------------------------------------------------------
@@ -426,7 +455,7 @@ def all_runs(seeds: Sequence[int]) -> Iterator[tuple[str, Any]]:
         yield "start", keep("start", seed, partial(start_run, seed))
         yield "accent", keep("accent", seed, partial(accent_run, seed))
         yield "best_of", keep("best of", seed, partial(best_of_many, seed))
-    for name in (*ARMS, "pairs", "labels"):
+    for name in (*ARMS, *PAIRS, "labels"):
         for seed in seeds:
             yield "runs", keep(name, seed, partial(watched_run, name, seed))
 
