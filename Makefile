@@ -27,7 +27,7 @@ export TORCH_INDEX
 unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONHOME PYTHONPATH PYTHONSAFEPATH PYTHONSTARTUP
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book catalogs serve pdf test test-all test-class lab format notebooks notebooks-elsewhere exercises drawings lint \
+.PHONY: help setup book catalogs serve pdf test test-all test-class lab format notebooks notebooks-elsewhere exercises drawings phonemes lint \
         lock train bench multi30k one-core pronouns sequences broken-runs depth gpt tuning today capstone five-minutes grade grader-report mutation linkcheck clean
 
 help: ## list the targets
@@ -84,6 +84,9 @@ exercises: $(READY) ## make exercises/ from solutions/
 
 drawings: $(READY) ## make the drawings of the book and their colors again
 	@$(RUN) -m tools.drawings $(ARGS)
+
+phonemes: $(READY) ## record the phonemes again with espeak-ng and lame
+	@$(RUN) -m tools.record_phonemes
 
 lint: $(READY) ## ruff, mypy, and the form of the notebooks
 	@$(RUN) -m tools.run_tests lint

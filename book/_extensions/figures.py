@@ -16,9 +16,9 @@ from transformer_ref.plotting import MovingData
 
 # The scripts of a figure besides its own, in book/assets/speller.
 HELPERS = {
-    "hero": ("load.js",),
+    "hero": ("load.js", "sound.js"),
     "model": ("load.js", "inside.js"),
-    "speak": ("load.js", "pictures.js", "tour.js"),
+    "speak": ("load.js", "pictures.js", "sound.js", "tour.js"),
 }
 
 

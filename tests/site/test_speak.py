@@ -346,7 +346,7 @@ def test_a_tab_stop_leads_to_each_control(figure: Locator) -> None:
     ]
     places = [next(i for i, name in enumerate(reached) if name.startswith(part)) for part in parts]
     assert places == sorted(places), reached
-    assert len(reached) == 32  # with 6 letters, 5 bars, 12 heads and 2 folds
+    assert len(reached) == 33  # with 6 letters, 5 bars, 12 heads, 2 folds and Listen
 
 
 @pytest.mark.browser

@@ -4,7 +4,7 @@
 
 (() => {
   const { fill, make, draw, start } = window.moving;
-  const { loadModel, readWord } = window.speller;
+  const { loadModel, makeListen, readWord } = window.speller;
   const [MOST_LETTERS, MOST_TOKENS] = [14, 20]; // that fit the picture
   const [WIDTH, HEIGHT, TOP, BOTTOM] = [520, 250, 62, 188];
   const COLORS = ["#0b7285", "#b4540a", "#5f3dc4"];
@@ -31,11 +31,11 @@
       const [x, y] = [sounds.at(from), letters.at(to)];
       const opacity = 0.25 + 0.65 * Math.min(1, 1.6 * weight);
       const d = `M${x} ${TOP}C${x} 124 ${y} 126 ${y} ${BOTTOM}`;
-      draw(svg, "path", { d, fill: "none", stroke: COLORS[from % 3], "stroke-width": 1 + 20 * weight, "stroke-linecap": "round", opacity, "data-weight": weight });
+      draw(svg, "path", { d, fill: "none", stroke: COLORS[from % 3], "stroke-width": 1 + 20 * weight, "stroke-linecap": "round", opacity, "data-weight": weight, "data-step": from });
     }));
     const size = Math.min(26, 0.36 * sounds.space);
     phonemes.forEach((phoneme, row) => {
-      drawBox(svg, sounds.at(row), 14, [Math.min(84, sounds.space - 4), 48], { fill: COLORS[row % 3] }, [phoneme, "hero-phoneme", size]);
+      drawBox(svg, sounds.at(row), 14, [Math.min(84, sounds.space - 4), 48], { fill: COLORS[row % 3], "data-step": row }, [phoneme, "hero-phoneme", size]);
     });
     [...word.toUpperCase()].forEach((letter, place) => {
       const colors = { fill: "#fff", stroke: "#b8c2cc", "stroke-width": 1.5 };
@@ -83,7 +83,10 @@
       if (!this.svg) {
         this.svg = draw(this.image.parentElement, "svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "hero-picture", role: "img" });
         this.image.replaceWith(this.svg);
+        this.hush = makeListen(this.form.parentElement, this.svg, () => this.phonemes);
       }
+      this.hush();
+      this.phonemes = phonemes;
       drawWord(this.svg, word, phonemes, steps.map(({ cross }) => meanOf(cross[LAYER])));
       const said = { word, phonemes: phonemes.join(" ") };
       this.svg.setAttribute("aria-label", fill(_("Curves join the letters of {word} to the sounds {phonemes}, as wide as the attention of the trained model."), said));

@@ -1,9 +1,10 @@
 // The figure in book/speak.md: a word of the reader's own, spoken by the trained model in the page.
-// Here are its state and its controls; pictures.js draws, tour.js has the guided tour, load.js gets the model.
+// Here are its state and its controls; pictures.js draws, sound.js speaks, tour.js has the guided tour,
+// load.js gets the model.
 // book/_extensions/figures.py loads this file on pages that hold <figure data-figure="speak">.
 
 (() => {
-  const { loadModel, pictures, readWord } = window.speller;
+  const { loadModel, makeListen, pictures, readWord } = window.speller;
   const { fill, make, draw, makeSelect, makeButtons, makeWords, onNewWidth, start } = window.moving;
   const MOST_TOKENS = 32;
   const PAUSE = 900; // milliseconds of a step while it plays
@@ -97,6 +98,7 @@
       Object.assign(this, makeForm(this.box));
       Object.assign(this, makeLook(this.box, sizes));
       [this.back, this.next, this.play, this.reset] = makePlayer(this.box);
+      this.hush = makeListen(part(this.box, "listen"), this.svg, () => this.wholeWord());
       this.say = makeWords(this.box, 4);
       const pair = make(this.box, "div", { className: "speak-pair" });
       this.bars = pictures.makeBars(part(pair, "next", _("The five most probable: press one to go on from it")), (id) => this.force(id));
@@ -286,7 +288,14 @@
       this.show(this.steps.length);
     }
 
+    // What Listen plays: the phonemes of all steps, which it shows.
+    wholeWord() {
+      this.go(this.steps.length);
+      return this.steps.map(({ id }) => this.phonemes[id]);
+    }
+
     start() {
+      this.hush();
       if (this.at === this.steps.length) this.at = 1;
       this.update();
       this.play.textContent = _("Pause");
@@ -297,6 +306,7 @@
     }
 
     stop() {
+      this.hush();
       clearInterval(this.timer);
       this.timer = null;
       this.play.textContent = _("Play");
