@@ -37,8 +37,10 @@ HTMLMediaElement.prototype.pause = function () {
 };
 """
 # What `play` answers instead of playing: it goes on until the test ends it; it is not allowed.
-ENDLESS = "window.answer = () => Promise.resolve()"
-REFUSED = "window.answer = () => Promise.reject(new DOMException('', 'NotAllowedError'))"
+ENDLESS = "() => { window.answer = () => Promise.resolve(); }"
+REFUSED = """() => {
+  window.answer = () => Promise.reject(new DOMException("", "NotAllowedError"));
+}"""
 
 
 @pytest.fixture(params=PAGES)
