@@ -104,7 +104,7 @@ def beam(narrow: bool = False) -> Drawing:
             start = parent.at(1, 0.5)
             drawing.line([start, area.at(0, 0.5)], role, dashed=not kept, arrow=not narrow,
                          width=2.4 if role == "lit" else 1.5)  # fmt: skip
-            name = "end" if hypothesis.tokens[-1] == EOS else hypothesis.tokens[-1]
+            name = hypothesis.tokens[-1]
             drawing.box(area, "", role, opacity=None if kept else 0.0)
             drawing.text(area.at(0.5, 0.32), name, role, size=13, style="bold" if kept else "")
             drawing.text(

@@ -13,9 +13,9 @@
   const [BEGIN, END] = ["<bos>", "<eos>"];
   const RANKINGS = [[0, _("sum of logs (\u03b1 = 0)")], [1, _("mean of logs (\u03b1 = 1)")]];
 
-  const short = (token) => ({ [BEGIN]: "\u25b7", [END]: _("end") })[token] ?? token;
+  const fitting = (token, width) => (width < 44 ? token.replace(/[<>]/g, "") : token); // of <bos>, "bos" on a phone
   const shown = (probability) => probability.toFixed(3);
-  const words = (node) => node.tokens.map(short).join(" ");
+  const words = (node) => node.tokens.join(" ");
 
   // ---- the search -------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@
       const group = draw(boxes, "g", { class: `beam-node ${kind}`, "data-tokens": node.tokens.join(" ") });
       draw(group, "rect", { x: x(node), y: y(node) - 17, width: box, height: 34, rx: 6 });
       const middle = { x: x(node) + box / 2, "text-anchor": "middle" };
-      draw(group, "text", { ...middle, y: y(node) - 2, class: "beam-token" }, short(node.token));
+      draw(group, "text", { ...middle, y: y(node) - 2, class: "beam-token" }, fitting(node.token, box));
       draw(group, "text", { ...middle, y: y(node) + 12, class: "beam-number" }, node.parent ? shown(node.probability) : "1");
       if (node.tokens.length < step) node.children.forEach(visit);
     };
@@ -117,7 +117,7 @@
       draw(svg, "rect", { x: x + place * cell + 1, y: y + 1, width: cell - 2, height: ROW - 10, rx: 3, class: kind });
       const middle = { x: x + (place + 0.5) * cell, y: y + 17, "text-anchor": "middle" };
       const size = Math.min(13, 0.42 * cell); // "have" fits
-      draw(svg, "text", { ...middle, style: `font-size: ${size.toFixed(1)}px` }, short(token));
+      draw(svg, "text", { ...middle, style: `font-size: ${size.toFixed(1)}px` }, fitting(token, cell));
     });
   }
 
@@ -148,7 +148,7 @@
       const none = width < 480 ? _("nothing") : _("nothing: the search is over");
       if (next.length === 0) draw(svg, "text", { x: right, y: y(0) + 17, class: "moving-faint" }, none);
     }
-    const rows = live.map((node) => cached(node).map(short).join(" ")).join(_("; "));
+    const rows = live.map((node) => cached(node).join(" ")).join(_("; "));
     svg.setAttribute("aria-label", fill(_("Rows of the cache: {rows}."), { rows }));
   }
 
@@ -169,7 +169,7 @@
       step,
       count,
       kept: kept.map((node) => `${words(node)} (${shown(node.probability)})`).join(_(", ")),
-      live: live.map((node) => cached(node).map(short).join(" ")).join(_(" and ")),
+      live: live.map((node) => cached(node).join(" ")).join(_(" and ")),
       most: Math.min(beamSize, grown.length),
     });
     return [told, tellWork(state), tellEnd(state)];
@@ -189,9 +189,12 @@
   function tellEnd({ steps, step, isDecided, best, score, alpha }) {
     const ended = isDecided ? steps[step - 1].kept.filter((node) => node.token === END) : [];
     if (best) {
-      const how = alpha === 0 ? `ln ${shown(best.probability)}` : `ln ${shown(best.probability)} / ${best.tokens.length}`;
+      const how = alpha === 0 ? `ln ${shown(best.probability)}` : `(ln ${shown(best.probability)}) / ${best.tokens.length}`;
       const values = { answer: words(best), how, score: number(score, 3) };
-      return fill(_("The search is over. Best answer: {answer}, with {how} = {score}."), values);
+      const isCut = steps.at(-1).kept.some((node) => node.token !== END);
+      return isCut
+        ? fill(_("max_len = {limit} is reached, so the search is over. Best answer: {answer}, with {how} = {score}."), { ...values, limit: steps.length + 1 })
+        : fill(_("The search is over. Best answer: {answer}, with {how} = {score}."), values);
     }
     return ended.length > 0 ? fill(_("Set aside: {ended}. The search goes on."), { ended: ended.map(words).join(_(", ")) }) : "";
   }
