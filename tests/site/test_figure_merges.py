@@ -130,6 +130,9 @@ def test_the_words_and_the_vocabulary_follow(figure: Locator) -> None:
     expect(figure.locator(".merges-words .merges-next")).to_have_count(6)
     slider.press("End")
     expect(words).to_contain_text("no pair is left")
+    slider.press("ArrowLeft")
+    expect(words).to_contain_text("Next: c and older, the only pair left.")
+    slider.press("End")
     expect(figure.locator(".merges-words")).to_have_attribute(
         "aria-label", re.compile("newer, 4 times")
     )

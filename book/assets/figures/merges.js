@@ -156,9 +156,11 @@
     const [{ pair: [first, second], count }] = pairs;
     const equal = pairs.filter((other) => other.count === count).length;
     const times = count === 1 ? _("once") : count === 2 ? _("twice") : fill(_("{count} times"), { count });
-    const said = equal === 1
-      ? _("Next: {first} and {second}, which occurs {times}, more often than any other pair.")
-      : _("Next: {equal} pairs occur {times} each; the last of them in alphabetical order is {first} and {second}.");
+    const said = pairs.length === 1
+      ? _("Next: {first} and {second}, the only pair left.")
+      : equal === 1
+        ? _("Next: {first} and {second}, which occurs {times}, more often than any other pair.")
+        : _("Next: {equal} pairs occur {times} each; the last of them in alphabetical order is {first} and {second}.");
     return fill(said, { first, second, equal, times });
   }
 
