@@ -126,7 +126,7 @@ gpt: $(READY) ## train the models of the chapter on GPT for half an hour
 tuning: $(READY) ## tune the speller of the chapter after pretraining, by rewards and otherwise, for twenty minutes
 	@$(RUN) -m transformer_ref.experiments.tuning_runs
 
-today: $(READY) ## train the models of the chapter on the Transformer today for ten minutes
+today: $(READY) ## train the models of the chapter on the Transformer today for twenty minutes
 	@$(RUN) -m transformer_ref.experiments.where_next_runs
 
 capstone: $(READY) ## train the baselines and ablations of the capstone for an hour (ARGS=--jobs=2)

@@ -23,6 +23,7 @@ from transformer_ref.experiments.where_next import (
     BANDWIDTH,
     OPERATIONS,
     PUBLISHED,
+    QUANTIZED_BYTES,
     STUDENT_T,
     Sizes,
     count_parameters,
@@ -30,6 +31,7 @@ from transformer_ref.experiments.where_next import (
     draft_by_neighbour,
     paired_difference,
     resources,
+    writing,
 )
 from transformer_ref.experiments.where_next_runs import LAYERS, best_peak, config_of, layer_run
 from transformer_ref.g2p import load_g2p
@@ -129,6 +131,26 @@ def test_the_speed_of_the_card_is_the_one_that_was_measured() -> None:
     assert pytest.approx(measured["matmul_flops_per_second"], rel=0.02) == OPERATIONS
 
 
+def test_a_pass_reads_the_weights_once_for_all_texts() -> None:
+    sizes = Sizes(100, 1, 1, 1, 0, 0)  # a key and a value of 100 features, in 2 bytes each
+    parameters = count_parameters(sizes)
+    one, many = writing(sizes, 1, 50), writing(sizes, 20, 50, weight_bytes=0.5)
+    assert (one["weights"], many["weights"]) == (2 * parameters, parameters / 2)
+    assert (one["caches"], many["caches"]) == (50 * 400, 20 * 50 * 400)
+    for takes in (one, many):
+        for name in ("weights", "caches"):
+            assert takes[f"reading {name}"] == pytest.approx(takes[name] / 3.0e12)
+    assert many["computing"] == pytest.approx(20 * one["computing"])
+    assert one["computing"] == pytest.approx(2 * parameters / 7.6e14)
+
+
+def test_quantized_weights_take_the_bytes_of_their_tensors() -> None:
+    weights, groups = 1024, 1024 // 128
+    packed = torch.zeros(weights // 2, dtype=torch.uint8)  # two of 4 bits in each byte
+    scales = torch.zeros(groups, dtype=torch.float16)
+    assert (packed.nbytes + scales.nbytes) / weights == QUANTIZED_BYTES
+
+
 def test_drafts_guess_from_the_list_that_they_were_given() -> None:
     speller = load_g2p(torch.device("cpu"))
     phonemes = speller.phonemes
@@ -151,10 +173,11 @@ def test_drafts_guess_from_the_list_that_they_were_given() -> None:
 
 def test_the_models_are_that_of_the_chapter_on_gpt_but_for_the_changes() -> None:
     chapters = new_gpt(11).config
+    wanted = {"SwiGLU": {"d_ff"}, "all four": {"d_ff"}, "sinusoids": {"positions"}}
     for name in LAYERS:
         mine = vars(config_of(name, 11))
         changed = {field for field, value in vars(chapters).items() if mine[field] != value}
-        assert changed == ({"d_ff"} if mine["gated"] else set())
+        assert changed == wanted.get(name, set())
 
 
 def test_a_gate_with_fewer_hidden_units_takes_no_more_weights() -> None:

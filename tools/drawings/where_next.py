@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from tools.drawings.kit import Area, Drawing, Point, true_minus
 from transformer_ref.experiments.where_next import (
     ANSWERS,
+    CARD_BYTES,
     KNIGHTED,
     KNIGHTEN,
     NEXT_WORDS,
     PLACES,
+    PUBLISHED,
+    QUANTIZED_BYTES,
+    WEIGHT_BYTES,
     acceptance_by_hand,
     gate_by_hand,
+    resources,
     rotary_by_hand,
     router_by_hand,
+    writing,
 )
 
 CELL = (46.0, 24.0)
@@ -27,6 +34,7 @@ def drawings() -> dict[str, Drawing]:
         "rotary": rotary(),
         "grouped": grouped(),
         "gate": gate(),
+        "card": card(),
         "speculate": speculate(),
         "accept": accept(),
         "experts": experts(),
@@ -150,6 +158,85 @@ def gate() -> Drawing:
     drawing.arrow((172, product.bottom + 4), (172, output.y - 4), "times W_2")
     drawing.text((226, 332), "output", "residual", size=13, anchor="start")
     return drawing
+
+
+LEFT = 116.0  # where the bars of a card begin
+
+
+def card() -> Drawing:
+    """Where memory and time go when one card trains a model, or writes with it."""
+    drawing, sizes = Drawing(), PUBLISHED["Llama 3 8B"]
+    names = (("weights", "query", 0), ("caches", "value", 74), ("training only", "muted", 142))
+    for name, role, x in names:
+        drawing.box(Area(x, 0, 12, 12), "", role)
+        drawing.text((x + 17, 6), name, role, size=12, anchor="start")
+    drawing.box(Area(262, 3, 12, 6), "", "lit", kind="box cell")
+    drawing.text((279, 6), "computing", "lit", size=12, anchor="start")
+    rows = [
+        (f"{texts} text{'s' * (texts > 1)}", bits, writing(sizes, texts, weight_bytes=each))
+        for texts in (1, 64)
+        for bits, each in (("16 bits", WEIGHT_BYTES), ("4 bits", QUANTIZED_BYTES))
+    ]
+
+    drawing.text((0, 36), "memory in GB", style="bold", anchor="start")
+    takes, pixels = resources(sizes), 1.45
+    parts = [size / 1e9 for size in (takes.weights, takes.optimizer, takes.gradients)]
+    _bars(drawing, 50, "training", "", parts, pixels, ("query", "muted", "muted"))
+    for number, (name, bits, each) in enumerate(rows):
+        parts = [each["weights"] / 1e9, each["caches"] / 1e9]
+        _bars(drawing, 74 + 24.0 * number, name, bits, parts, pixels)
+    edge = LEFT + pixels * CARD_BYTES / 1e9
+    drawing.line([(edge, 46), (edge, 168)], "lit", dashed=True)
+    words = f"the card: {CARD_BYTES / 1e9:.0f}"
+    drawing.text((edge + 6, 155), words, "lit", size=12, anchor="start")
+
+    drawing.text((0, 196), "time of a pass in ms", style="bold", anchor="start")
+    pixels = 10.5
+    for number, (name, bits, each) in enumerate(rows):
+        y = 210 + 32.0 * number
+        parts = [1000 * each["reading weights"], 1000 * each["reading caches"]]
+        _bars(drawing, y, name, bits, parts, pixels, digits=1)
+        computing = 1000 * each["computing"]
+        drawing.box(Area(LEFT, y + 19, max(1.0, pixels * computing), 6), "", "lit", kind="box cell")
+        at = LEFT + pixels * computing + 6, y + 23
+        number = f"{computing:.{1 if computing > 1 else 2}f}"
+        drawing.text(at, number, "lit", size=12, anchor="start")
+    return drawing
+
+
+def _bars(
+    drawing: Drawing,
+    y: float,
+    name: str,
+    bits: str,
+    parts: Sequence[float],
+    pixels: float,
+    roles: Sequence[str] = ("query", "value"),
+    *,
+    digits: int = 0,
+) -> None:
+    """Draw bars that continue each other, and their sum.
+
+    Args:
+        drawing: where.
+        y: the upper edge.
+        name: to their left.
+        bits: after the name.
+        parts: what the bars show.
+        pixels: for each 1 of a part.
+        roles: of the bars.
+        digits: after the point, in a bar that has room for its number.
+    """
+    drawing.text((0, y + 9), name, size=12, anchor="start")
+    drawing.text((LEFT - 6, y + 9), bits, "muted", size=12, anchor="end")
+    x = LEFT
+    for part, role in zip(parts, roles, strict=True):
+        number = f"{part:.{digits}f}"
+        area = Area(x, y, pixels * part, 18)
+        fits = area.width > 7 * len(number) + 4
+        drawing.box(area, number if fits else "", role, size=12, kind="box cell")
+        x = area.right
+    drawing.text((x + 5, y + 9), f"{sum(parts):.1f}", size=12, anchor="start")
 
 
 def speculate() -> Drawing:

@@ -124,6 +124,9 @@ OPTIMIZER_BYTES = 12  # in float32: Adam's two means, and a copy of the weights
 # Of an NVIDIA H100, a second, as `make bench` measured them: bytes read and written in a large
 # copy, and operations in a large matrix product in bfloat16.
 BANDWIDTH, OPERATIONS = 3.0e12, 7.6e14
+CARD_BYTES = 80e9  # of its memory
+# Of a quantized weight: 4 bits, and its part of a scale of 2 bytes for each group of 128.
+QUANTIZED_BYTES = 4 / 8 + 2 / 128
 
 
 @dataclass(frozen=True)
@@ -218,6 +221,32 @@ def resources(sizes: Sizes, bandwidth: float = BANDWIDTH) -> Resources:
         cache=2 * sizes.num_layers * shared * WEIGHT_BYTES,  # keys and values
         seconds=weights / bandwidth,
     )
+
+
+def writing(
+    sizes: Sizes, texts: int, tokens: int = 4096, weight_bytes: float = WEIGHT_BYTES
+) -> dict[str, float]:
+    """Count what a card takes to write several texts at once, one token each in a pass.
+
+    Args:
+        sizes: of the model.
+        texts: how many.
+        tokens: of each text so far, all in the cache.
+        weight_bytes: of each weight.
+
+    Returns:
+        The bytes of "weights" and "caches", and the seconds of "reading weights",
+        "reading caches" and "computing", of which the last goes on during the others.
+    """
+    takes = resources(sizes)
+    weights, caches = weight_bytes * takes.parameters, float(texts * tokens * takes.cache)
+    return {
+        "weights": weights,
+        "caches": caches,
+        "reading weights": weights / BANDWIDTH,
+        "reading caches": caches / BANDWIDTH,
+        "computing": 2 * takes.parameters * texts / OPERATIONS,
+    }
 
 
 # ---- speculative decoding ------------------------------------------------------------------------
