@@ -193,14 +193,14 @@ def card() -> Drawing:
     drawing.text((0, 196), "time of a pass in ms", style="bold", anchor="start")
     pixels = 10.5
     for number, (name, bits, each) in enumerate(rows):
-        y = 210 + 32.0 * number
+        y = 210 + 34.0 * number
         parts = [1000 * each["reading weights"], 1000 * each["reading caches"]]
         _bars(drawing, y, name, bits, parts, pixels, digits=1)
         computing = 1000 * each["computing"]
-        drawing.box(Area(LEFT, y + 19, max(1.0, pixels * computing), 6), "", "lit", kind="box cell")
-        at = LEFT + pixels * computing + 6, y + 23
-        number = f"{computing:.{1 if computing > 1 else 2}f}"
-        drawing.text(at, number, "lit", size=12, anchor="start")
+        drawing.box(Area(LEFT, y + 20, max(1.0, pixels * computing), 6), "", "lit", kind="box cell")
+        at = LEFT + pixels * computing + 6, y + 26
+        shown = f"{computing:.{1 if computing > 1 else 2}f}"
+        drawing.text(at, shown, "lit", size=12, anchor="start")
     return drawing
 
 
