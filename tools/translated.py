@@ -43,16 +43,15 @@ def translate_markdown(source: str, words: Mapping[str, str]) -> str:
 def translate_exercise(notebook: NotebookNode, slug: str, language: str) -> None:
     """Translate the texts of an exercise's notebook in place; code stays as it is.
 
+    Without a catalog of the exercise all stays English.
+
     Args:
         notebook: the released exercise.
         slug: of the assignment, such as "attention".
-        language: one that has a catalog of the exercise, such as "zh_CN".
-
-    Raises:
-        OSError: if there is no such catalog.
+        language: such as "zh_CN".
     """
     path = ROOT / LOCALE / language / "LC_MESSAGES/exercises" / slug / f"{slug}.po"
-    words = read_catalog(path)
+    words = read_catalog(path) if path.is_file() else {}
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = translate_markdown(cell.source, words)

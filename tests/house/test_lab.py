@@ -105,11 +105,14 @@ def test_a_language_is_remembered(course: Path) -> None:
     english = exercise()
     english.cells[0].source = "## Task\n\nEach task has the same parts."
     nbformat.write(english, course / "exercises/attention/attention.ipynb")
+    (course / "exercises/new").mkdir()  # nobody has translated it yet
+    nbformat.write(english, course / "exercises/new/new.ipynb")
     for options in (["--language", "zh_CN"], []):
         lab.main(["--copy-only", *options])
         copied = notebooks.read(course / "my-work/attention/attention.ipynb")
         assert not copied.cells[0].source.isascii()
         assert copied.cells[1:] == english.cells[1:]
+        assert notebooks.read(course / "my-work/new/new.ipynb").cells == english.cells
         shutil.rmtree(course / "my-work")
     with pytest.raises(SystemExit):
         lab.main(["--copy-only", "--language", "latin"])
