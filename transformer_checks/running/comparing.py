@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_checks.translation import say
+from transformer_checks.translation import later, say
 
 Tolerance = tuple[float, float]
 
@@ -20,6 +20,12 @@ SHOWN_NUMBERS = 4
 SHOWN_WHOLE = 120
 SHOWN_ENTRY = 80
 SHOWN_NEIGHBOURS = 3
+
+# Of the keys of a dictionary.
+ONE_MISSING = later("the key {key} is missing (its value should be {value}{more})")
+SEVERAL_MISSING = later("; {count} keys are missing")
+ONE_EXTRA = later("the key {key} should not be there (its value is {value}{more})")
+SEVERAL_EXTRA = later("; {count} keys too many")
 
 
 def same(received: Any, expected: Any, tolerance: Tolerance) -> bool:
@@ -180,28 +186,13 @@ def _dictionary_difference(name: str, received: Any, expected: Any, tolerance: T
             say("{place} should be {right}, received {mine}", place=place, **both)
             + say(" ({count} of {total} values differ)", count=len(wrong), total=len(expected))
         )
-    if missing:
-        key, value = _entry(missing[0]), _entry(expected[missing[0]])
-        more = say("; {count} keys are missing", count=len(missing)) if len(missing) > 1 else ""
-        parts.append(
-            say(
-                "the key {key} is missing (its value should be {value}{more})",
-                key=key,
-                value=value,
-                more=more,
-            )
-        )
-    if extra:
-        key, value = _entry(extra[0]), _entry(received[extra[0]])
-        more = say("; {count} keys too many", count=len(extra)) if len(extra) > 1 else ""
-        parts.append(
-            say(
-                "the key {key} should not be there (its value is {value}{more})",
-                key=key,
-                value=value,
-                more=more,
-            )
-        )
+    for keys, values, one, several in (
+        (missing, expected, ONE_MISSING, SEVERAL_MISSING),
+        (extra, received, ONE_EXTRA, SEVERAL_EXTRA),
+    ):
+        if keys:
+            more = say(several, count=len(keys)) if len(keys) > 1 else ""
+            parts.append(say(one, key=_entry(keys[0]), value=_entry(values[keys[0]]), more=more))
     both = {"right": repr(expected), "mine": repr(received)}
     if max(map(len, both.values())) <= SHOWN_WHOLE:
         return say("; ").join(parts) + say(". Expected {right}, received {mine}", **both)

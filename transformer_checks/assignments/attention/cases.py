@@ -23,8 +23,13 @@ from transformer_checks.assignments.shared_cases import (
 )
 from transformer_checks.running.asking import ReturnedError, describe
 from transformer_checks.task import Arrays, Case
-from transformer_checks.translation import say
+from transformer_checks.translation import later
 from transformer_ref import attention as reference
+
+LEAK = later(
+    "the result changes when a key that the mask hides gets another content: hidden keys still "
+    "have weight. Look at what their scores are when the softmax sees them"
+)
 
 # --- sizes and numbers -----------------------------------------------------------------------
 
@@ -223,8 +228,8 @@ def _attention_cases(
         )
     ]
     cases += _corner_cases(rng, make, full)
-    followed(cases, cases[4], _behind_the_mask(cases[4]), "hidden keys changed", leak())
-    followed(cases, cases[5], _behind_the_mask(cases[5]), "hidden keys changed", leak())
+    followed(cases, cases[4], _behind_the_mask(cases[4]), "hidden keys changed", LEAK)
+    followed(cases, cases[5], _behind_the_mask(cases[5]), "hidden keys changed", LEAK)
     asked_again(cases, cases[1], {"mask": None})
     for kind, leading, dtype in (("padding", full, "float64"), ("none", some, "float32")):
         sizes = draw_sizes(rng)
@@ -301,14 +306,6 @@ def _corner_cases(rng: np.random.Generator, make: AttendMaker, full: int) -> lis
         make(rng, square, "causal", full, "float32", "contiguous"),
         make(rng, replace(wide, value_size=wide.head_size), "none", full, "float32", "contiguous"),
     ]
-
-
-def leak() -> str:
-    """Say what it means if a result depends on what the mask hides."""
-    return say(
-        "the result changes when a key that the mask hides gets another content: hidden keys still "
-        "have weight. Look at what their scores are when the softmax sees them"
-    )
 
 
 def _behind_the_mask(case: Case) -> dict[str, Any]:

@@ -24,12 +24,16 @@ from transformer_checks.assignments.shared_cases import (
 )
 from transformer_checks.running.asking import ReturnedError, describe
 from transformer_checks.task import Arrays, Case
-from transformer_checks.translation import say
+from transformer_checks.translation import later, say
 from transformer_ref import layers as reference
 
 EPS = 1e-5
 TINY = 2e-3
 BARELY = 1e-10  # far above the rounding of float64, and below all tolerances that come to mind
+LEAK = later(
+    "the result changes when a token of the memory that memory_mask hides gets another content: "
+    "look at which mask goes to which attention"
+)
 
 # --- weights ---------------------------------------------------------------------------------
 
@@ -385,7 +389,7 @@ def decoder_layer_cases(rng: np.random.Generator) -> list[Case]:
     plan = ("pre", "none", "none", "float32", "contiguous")
     cases.append(_tiny(_decoder_case(rng, _small(rng), plan)))
     for base in (cases[3], cases[4]):
-        followed(cases, base, _behind_the_mask(base), "hidden memory changed", _leak())
+        followed(cases, base, _behind_the_mask(base), "hidden memory changed", LEAK)
     asked_again(cases, cases[1], {"tgt_mask": None, "memory_mask": None})
     for norm, dtype in (("post", "float64"), ("pre", "float32")):
         plan = (norm, "causal", "padding", dtype, "contiguous")
@@ -399,14 +403,6 @@ def decoder_layer_cases(rng: np.random.Generator) -> list[Case]:
         _learning(_decoder_case(rng, _small(rng), plan)),
     ]
     return cases
-
-
-def _leak() -> str:
-    """Say what it means if a result depends on what memory_mask hides."""
-    return say(
-        "the result changes when a token of the memory that memory_mask hides gets another "
-        "content: look at which mask goes to which attention"
-    )
 
 
 def _behind_the_mask(case: Case) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from transformer_checks.task import Case
-from transformer_checks.translation import say
+from transformer_checks.translation import later, say
 
 Values = Mapping[str, Any]
 
@@ -80,11 +80,11 @@ def rows_are_distributions(case: Case, values: Values) -> str | None:
 def oldest_first(case: Case, values: Values) -> str | None:
     """Say so if the new keys are not those of the cache with the new one behind them."""
     cache = case.arguments["cache"]
-    wrong_keys = say(
+    wrong_keys = later(
         "the new pair should hold the keys of the cache, oldest first, and `key` behind them; "
         "here the keys are others"
     )
-    wrong_values = say(
+    wrong_values = later(
         "the new pair should hold the values of the cache, oldest first, and `value` behind them; "
         "here the values are others"
     )

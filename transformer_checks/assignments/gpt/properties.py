@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from transformer_checks.task import Case
-from transformer_checks.translation import say
+from transformer_checks.translation import later, say
 
 # --- GPT: properties -------------------------------------------------------------------------
 
@@ -35,15 +35,15 @@ def has_logits(case: Case, values: Values) -> str | None:
         return say("the logits are on another device than the parameters")
     if found["numbers"].startswith("prob"):
         return {
-            "batch": say(
+            "batch": later(
                 "all numbers are above 0, and they sum to 1 over the batch: these are "
                 "probabilities, not logits"
             ),
-            "length": say(
+            "length": later(
                 "all numbers are above 0, and they sum to 1 over the length: these are "
                 "probabilities, not logits"
             ),
-            "vocabulary": say(
+            "vocabulary": later(
                 "all numbers are above 0, and they sum to 1 over the vocabulary: these are "
                 "probabilities, not logits"
             ),
@@ -62,14 +62,14 @@ def sees_the_past(case: Case, values: Values) -> str | None:
     """Say so if logits depend on later tokens, or do not depend on earlier ones."""
     rows = values["found"].get("tokens", "").split("|")
     for place, row in enumerate(rows if rows != [""] else []):
-        later = [token for token in range(place + 1, len(row)) if row[token] == "x"]
-        if later:
+        behind = [token for token in range(place + 1, len(row)) if row[token] == "x"]
+        if behind:
             return say(
                 "the logits at place {place} (of 0 to {last}) change when the token at place "
                 "{later} is another one, and that one lies in their future",
                 place=place,
                 last=len(row) - 1,
-                later=later[0],
+                later=behind[0],
             )
     for place, row in enumerate(rows if rows != [""] else []):
         if "." in row[: place + 1]:
@@ -82,97 +82,96 @@ def sees_the_past(case: Case, values: Values) -> str | None:
     return None
 
 
-def _said() -> dict[str, tuple[str, dict[str, str]]]:
-    """Finding: what it should be; otherwise what is said, by the finding, "" for all others."""
-    return {
-        "again": (
-            "the same",
-            {
-                "": say(
-                    "in eval mode, the same call gave another result the second time: is something "
-                    "random, as dropout, or remembered from call to call?"
-                )
-            },
-        ),
-        "order": (
-            "matters",
-            {
-                "": say(
-                    "with the first two tokens swapped, the logits at the places behind them are "
-                    "the same: the model does not know the order of its tokens"
-                )
-            },
-        ),
-        "rows": (
-            "apart",
-            {
-                "mixed": say(
-                    "the logits of a row are others when it is alone in its batch: the rows of a "
-                    "batch must not touch each other"
-                ),
-                "": say(
-                    "the logits of a row are others when it stands at another place of the batch: "
-                    "rows must not touch each other, nor have positions of their own"
-                ),
-            },
-        ),
-        "shorter": (
-            "the same",
-            {
-                "": say(
-                    "the logits of the first places are others when the last tokens are cut off: "
-                    "they may not depend on how much text follows. Do all positions count from the "
-                    "start?"
-                )
-            },
-        ),
-        "slope": (
-            "whole",
-            {
-                "no gradient": say(
-                    "no gradient reaches any parameter: training would learn nothing. Look for "
-                    "detach, .data, no_grad, .item() or a new torch.tensor"
-                ),
-                "": say(
-                    "some way through the model has no gradient, though the logits change along "
-                    "it. Look for detach, .data, no_grad, .item() or a new torch.tensor"
-                ),
-            },
-        ),
-        "heads": (
-            "matter",
-            {
-                "": say(
-                    "with the same parameters, one head and several give the same logits: "
-                    "num_heads is not used"
-                )
-            },
-        ),
-        "way round": (
-            "yes",
-            {
-                "": say(
-                    "with the matrices of the last layer at 0, the logits do not depend on the "
-                    "tokens any more: a residual sum should lead every token round each part of a "
-                    "layer"
-                )
-            },
-        ),
-        "itself": (
-            "yes",
-            {
-                "": say(
-                    "in a text of one token, attention makes no difference: each place may see "
-                    "itself, and this one has nothing else to see"
-                )
-            },
-        ),
-    }
+# Finding: what it should be; otherwise what is said, by the finding, "" for all others.
+SAID: dict[str, tuple[str, dict[str, str]]] = {
+    "again": (
+        "the same",
+        {
+            "": later(
+                "in eval mode, the same call gave another result the second time: is something "
+                "random, as dropout, or remembered from call to call?"
+            )
+        },
+    ),
+    "order": (
+        "matters",
+        {
+            "": later(
+                "with the first two tokens swapped, the logits at the places behind them are "
+                "the same: the model does not know the order of its tokens"
+            )
+        },
+    ),
+    "rows": (
+        "apart",
+        {
+            "mixed": later(
+                "the logits of a row are others when it is alone in its batch: the rows of a "
+                "batch must not touch each other"
+            ),
+            "": later(
+                "the logits of a row are others when it stands at another place of the batch: "
+                "rows must not touch each other, nor have positions of their own"
+            ),
+        },
+    ),
+    "shorter": (
+        "the same",
+        {
+            "": later(
+                "the logits of the first places are others when the last tokens are cut off: "
+                "they may not depend on how much text follows. Do all positions count from the "
+                "start?"
+            )
+        },
+    ),
+    "slope": (
+        "whole",
+        {
+            "no gradient": later(
+                "no gradient reaches any parameter: training would learn nothing. Look for "
+                "detach, .data, no_grad, .item() or a new torch.tensor"
+            ),
+            "": later(
+                "some way through the model has no gradient, though the logits change along "
+                "it. Look for detach, .data, no_grad, .item() or a new torch.tensor"
+            ),
+        },
+    ),
+    "heads": (
+        "matter",
+        {
+            "": later(
+                "with the same parameters, one head and several give the same logits: "
+                "num_heads is not used"
+            )
+        },
+    ),
+    "way round": (
+        "yes",
+        {
+            "": later(
+                "with the matrices of the last layer at 0, the logits do not depend on the "
+                "tokens any more: a residual sum should lead every token round each part of a "
+                "layer"
+            )
+        },
+    ),
+    "itself": (
+        "yes",
+        {
+            "": later(
+                "in a text of one token, attention makes no difference: each place may see "
+                "itself, and this one has nothing else to see"
+            )
+        },
+    ),
+}
 
 
 def answers_the_question(case: Case, values: Values) -> str | None:
     """Say in words what else was found."""
-    for name, (right, said) in _said().items():
+    for name, (right, said) in SAID.items():
         found = values["found"].get(name, right)
         if found != right:
             return said.get(found, said[""])

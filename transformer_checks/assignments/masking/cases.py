@@ -20,10 +20,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from transformer_checks.assignments.attention.cases import (
+    LEAK,
     LOWEST,
     Sizes,
     draw_sizes,
-    leak,
     make_mask,
     scattered,
 )
@@ -207,7 +207,7 @@ def masked_softmax_cases(rng: np.random.Generator) -> list[Case]:
     ]
     cases = [_scores_case(rng, kind, axes, dtype, **more) for kind, axes, dtype, more in plan]
     for number in (2, 7):
-        followed(cases, cases[number], _loud(cases[number]), "hidden scores changed", leak())
+        followed(cases, cases[number], _loud(cases[number]), "hidden scores changed", LEAK)
     asked_again(cases, cases[4])
     for kind, dtype, empty in (
         ("target", "float64", False),
@@ -313,7 +313,7 @@ def find_the_bug_cases(rng: np.random.Generator) -> list[Case]:
         drawn("front", batch=1, pad_id=7),
         *(drawn("end", device="meta"), drawn("none", device="meta"), drawn("front", device="meta")),
     ]
-    followed(cases, cases[2], _behind_padding(cases[2]), "keys of padding changed", leak())
+    followed(cases, cases[2], _behind_padding(cases[2]), "keys of padding changed", LEAK)
     asked_again(cases, cases[3])
     for where, dtype in (("end", "float32"), ("front", "float64")):
         case = drawn(where, dtype)
