@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -148,18 +152,17 @@ def load_material(slug: str) -> ModuleType:
     return importlib.import_module(f"tests.checks.material.{slug}")
 
 
-def measure(slug: str, seeds: Iterable[int]) -> list[Figures]:
-    """Grade all answers to the tasks of a slug.
+def measure(task: str, seeds: Iterable[int]) -> Figures:
+    """Grade the answers to one task, and the mutants of its right answer.
 
     Args:
-        slug: of the assignment.
+        task: its key.
         seeds: of the cases.
 
     Returns:
-        the figures of each task.
+        the figures.
     """
-    material = load_material(slug)
-    return [measure_task(task, material, seeds, mutants(task)) for task in material.CORRECT]
+    return measure_task(task, load_material(task.split(".")[0]), seeds, mutants(task))
 
 
 def measure_task(
@@ -271,7 +274,10 @@ def main() -> int:
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     if options.flakes or options.credit or options.costs:
         return report_reliability(options)
-    figures = [each for slug in options.slug or SLUGS for each in measure(slug, seeds)]
+    tasks = [task for slug in options.slug or SLUGS for task in load_material(slug).CORRECT]
+    # Not forked: each process has a worker of its own that forks, for which torch must be unused.
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as processes:
+        figures = list(processes.map(measure, tasks, repeat(seeds)))
     print(as_table(figures))
     for each in figures:
         equivalent = (f"{name} passes with every seed" for name in each.equivalent)

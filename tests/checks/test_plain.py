@@ -13,7 +13,7 @@ import torch
 from transformer_checks.judging.facts import Fault, fault_of_outcome, find
 from transformer_checks.judging.words import fault_in_words
 from transformer_checks.running import wire_format
-from transformer_checks.running.asking import describe, described
+from transformer_checks.running.asking import ReturnedError, describe, described, type_and_size
 from transformer_checks.running.comparing import difference, same
 from transformer_checks.task import Outcome
 from transformer_checks.translation import LANGUAGE_VARIABLE
@@ -376,16 +376,24 @@ def test_a_forged_fault_is_not_taken(about):
     assert fault_of_outcome(Outcome(fault="returned", about=about)) == Fault("silent")
 
 
-def test_what_a_task_tells_in_words_is_a_fault_too():
-    for text, notation in (
-        ("expected (output, (keys, values)), received a tuple of 3", "told tuple for (*)"),
-        ("the second result should be a pair (keys, values), received a list of 1", "told list"),
-        ("expected an nn.Embedding, received a ndarray", "told ndarray for an nn.Embedding"),
-    ):
-        fault = fault_of_outcome(Outcome(fault="returned", error=text))
-        assert find(fault, notation) is fault
-        assert find(fault, "told str") is None
-        assert fault_in_words(fault) == text
+def test_what_a_task_tells_in_words_is_a_fault_too(monkeypatch):
+    said = "the second result should be a pair (keys, values), received {what}"
+    error = ReturnedError(said, **type_and_size([1]))
+    fault = fault_of_outcome(Outcome(fault="returned", error=str(error), about=error.about))
+    assert find(fault, "told list") is fault
+    assert find(fault, "told str") is None
+    assert fault_in_words(fault) == said.format(what="a list of 1")
+    monkeypatch.setenv(LANGUAGE_VARIABLE, "zh_CN")
+    assert fault_in_words(fault) == "第二个结果应为一对 (keys, values)，实际是 list（1 项）"
+
+
+@pytest.mark.parametrize(
+    "said", ["{name.__class__}", "{what:999999999}", "{tolerance}", "}{", "{0}", "{name}{name}"]
+)
+def test_only_names_of_fields_are_filled_into_what_an_answer_may_have_sent(said):
+    about = {"kind": "told", "text": said, "name": "{what}", "received": "list"}
+    fault = fault_of_outcome(Outcome(fault="returned", about=about))
+    assert fault_in_words(fault) == said.replace("{name}", "{what}")
 
 
 def test_a_task_describes_a_value_in_the_english_of_its_sentence(monkeypatch):

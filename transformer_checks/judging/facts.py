@@ -77,7 +77,7 @@ TOLD = frozenset(
     {f"returned.{how}" for how in ("nothing", "one", "several", "part", "plain", "inside")}
     | {f"returned.{how}" for how in ("number", "number-inside", "limit", "large", "complex")}
     | {f"built.{how}" for how in ("type", "shape", "exchanged", "layer", "weight")}
-    | {"unreadable"}
+    | {"unreadable", "told"}
 )
 # The fields of a fault that it may send with one of these, all of them texts.
 TOLD_FIELDS = frozenset({"kind", "name", "expected", "received", "size", "text"})
@@ -92,15 +92,7 @@ def fault_of_outcome(outcome: Outcome) -> Fault | None:
         return Fault(**about)
     if outcome.fault in ("raised", "unsolved"):
         return Fault("raised", text=outcome.error)
-    return _told_by_task(outcome.error)
-
-
-def _told_by_task(text: str) -> Fault:
-    """Read the sentence in which a task says what it received, until tasks say that as data too."""
-    before, _, mine = text.rpartition(", received ")
-    expected = before.partition("expected ")[2] or before.partition("should be ")[2]
-    received = mine.split(" ")[1:2] if expected else []
-    return Fault("told" if text else "silent", "", expected, "".join(received), text=text)
+    return Fault("told" if outcome.error else "silent", text=outcome.error)
 
 
 def find(fault: Fault | None, notation: str) -> Fault | None:

@@ -78,14 +78,26 @@ def fault_in_words(fault: Fault | None) -> str:
     """
     if fault is None:
         return ""
+    text = _told(fault) if fault.kind == "told" else translate(fault.text)
     return FAULTS[fault.kind].format(
-        **{**vars(fault), "text": translate(fault.text), "inside": fault_in_words(fault.inside)},
+        **{**vars(fault), "text": text, "inside": fault_in_words(fault.inside)},
         place="" if isinstance(fault.name, tuple) else place_in_words(fault.name),
         names=names_in_words(fault),
         both=names_in_words(fault, BETWEEN["and"]),
         what=described(str(fault.received), fault.size),
         values=_values(fault) if fault.kind in ("values", "left", "gradient") else "",
     )
+
+
+def _told(fault: Fault) -> str:
+    """Fill in what a task says in its own words, without format(): an answer may have sent it."""
+    values = {**vars(fault), "what": described(str(fault.received), fault.size)}
+    sentence = re.sub(
+        r"\{(name|expected|received|what)\}",
+        lambda place: str(values[place[1]]),
+        translate(fault.text),
+    )
+    return _TOO_WIDE.sub("", sentence)
 
 
 def what_in_words(fault: Fault) -> str:

@@ -53,13 +53,14 @@ class NoResultError(Exception):
     """The answer gave no result that can be read.
 
     Args:
-        said: why, in words, where no kind of fault says it.
+        said: why, in words of a task's own, marked as `later`; places such as {name} stand for the
+            fields of the fault, and {what} for the type and size of what was received.
         about: why, as data: the fields of a fault, all of them texts.
     """
 
     def __init__(self, said: str = "", /, **about: str) -> None:
         super().__init__(said)
-        self.about = about
+        self.about = {"kind": "told", "text": said, **about} if said else about
 
 
 class ReturnedError(NoResultError):
@@ -421,8 +422,7 @@ def describe(value: Any) -> str:
         value: anything.
 
     Returns:
-        e.g. "a list of 3", "a tensor of shape (2, 3)", "an int"; in English, as the sentences are
-        into which tasks put it.
+        e.g. "a list of 3", "a tensor of shape (2, 3)", "an int"; in English, as error messages are.
     """
     return described(**type_and_size(value), say=str.format)
 

@@ -21,7 +21,7 @@ from transformer_checks.assignments.shared_cases import (
     plain_case,
     with_gradients,
 )
-from transformer_checks.running.asking import ReturnedError, describe
+from transformer_checks.running.asking import ReturnedError, type_and_size
 from transformer_checks.task import Arrays, Case
 from transformer_checks.translation import later
 from transformer_ref import attention as reference
@@ -604,15 +604,17 @@ def where_it_looks(returned: Any) -> list[list[int]]:
         ReturnedError: if it is not a pair of matrices of the same shape.
     """
     if not isinstance(returned, list | tuple) or len(returned) != 2:
-        raise ReturnedError(f"expected (W_q, W_k), received {describe(returned)}")
+        said = later("expected (W_q, W_k), received {what}")
+        raise ReturnedError(said, **type_and_size(returned))
     for each in returned:
         if not isinstance(each, Tensor) or each.ndim != 2 or not each.is_floating_point():
-            dtype = f" of {each.dtype}" if isinstance(each, Tensor) else ""
-            raise ReturnedError(f"expected two floating matrices, received {describe(each)}{dtype}")
+            said = later("expected two floating matrices, received {what}; dtype: {name}")
+            dtype = str(getattr(each, "dtype", None))
+            raise ReturnedError(said, name=dtype, **type_and_size(each))
     w_q, w_k = (each.detach().cpu().double() for each in returned)
     if w_q.shape != w_k.shape or len(w_q) < 4 or not w_q.shape[1]:
-        shapes = f"the shapes {tuple(w_q.shape)} and {tuple(w_k.shape)}"
-        raise ReturnedError(f"expected the shape (3 + pairs, K) twice, received {shapes}")
+        said = later("expected the shape (3 + pairs, K) twice, received {received}")
+        raise ReturnedError(said, received=f"{tuple(w_q.shape)}, {tuple(w_k.shape)}")
     return [_looks(text, w_q, w_k) for text in texts_of(len(w_q) - 3)]
 
 

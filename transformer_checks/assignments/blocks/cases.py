@@ -22,9 +22,9 @@ from transformer_checks.assignments.shared_cases import (
     plain_case,
     with_gradients,
 )
-from transformer_checks.running.asking import ReturnedError, describe
+from transformer_checks.running.asking import ReturnedError, type_and_size
 from transformer_checks.task import Arrays, Case
-from transformer_checks.translation import later, say
+from transformer_checks.translation import later
 from transformer_ref import layers as reference
 
 EPS = 1e-5
@@ -238,13 +238,11 @@ def looked_up(network: Any) -> Tensor:
         ReturnedError: if it is not a FeedForward with ReLU.
     """
     if type(network) is not reference.FeedForward:
-        raise ReturnedError(
-            say("expected a reference.FeedForward, received {what}", what=describe(network))
-        )
+        said = later("expected a reference.FeedForward, received {what}")
+        raise ReturnedError(said, **type_and_size(network))
     if network.activation != "relu":
-        raise ReturnedError(
-            say('expected activation="relu", received "{mine}"', mine=network.activation)
-        )
+        said = later('expected activation="relu", received "{received}"')
+        raise ReturnedError(said, received=str(network.activation))
     first, second = network.linear1, network.linear2
     hidden = F.linear(all_tokens(first.weight.shape[1]), first.weight, first.bias).relu()
     return F.linear(hidden, second.weight, second.bias)

@@ -25,8 +25,9 @@ from transformer_checks.assignments.shared_cases import (
     normal,
     plain_case,
 )
-from transformer_checks.running.asking import ReturnedError, describe
+from transformer_checks.running.asking import ReturnedError, type_and_size
 from transformer_checks.task import SAID, Case, Made, Maker
+from transformer_checks.translation import later
 
 Prefix = tuple[int, ...]
 Table = dict[Prefix, np.ndarray]
@@ -780,10 +781,10 @@ def output_and_pair(returned: Any) -> tuple[Any, ...]:
         ReturnedError: if it has another form.
     """
     if not isinstance(returned, list | tuple) or len(returned) != 2:
-        raise ReturnedError(f"expected (output, (keys, values)), received {describe(returned)}")
+        said = later("expected (output, (keys, values)), received {what}")
+        raise ReturnedError(said, **type_and_size(returned))
     output, pair = returned
     if not isinstance(pair, list | tuple) or len(pair) != 2:
-        raise ReturnedError(
-            f"the second result should be a pair (keys, values), received {describe(pair)}"
-        )
+        said = later("the second result should be a pair (keys, values), received {what}")
+        raise ReturnedError(said, **type_and_size(pair))
     return (output, *pair)

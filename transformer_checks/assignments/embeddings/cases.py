@@ -20,8 +20,9 @@ from transformer_checks.assignments.shared_cases import (
     plain_case,
     with_gradients,
 )
-from transformer_checks.running.asking import ReturnedError, describe
+from transformer_checks.running.asking import ReturnedError, describe, type_and_size
 from transformer_checks.task import SAID, Arrays, Case, Made, Maker
+from transformer_checks.translation import later
 
 # --- numbers ---------------------------------------------------------------------------------
 
@@ -597,7 +598,8 @@ def rows_and_a_step(embedding: Any) -> tuple[Tensor, Tensor]:
         ReturnedError: if it is no nn.Embedding.
     """
     if not issubclass(type(embedding), nn.Embedding):
-        raise ReturnedError(f"expected an nn.Embedding, received {describe(embedding)}")
+        said = later("expected an nn.Embedding, received {what}")
+        raise ReturnedError(said, **type_and_size(embedding))
     weight = embedding.weight
     ids = torch.arange(len(weight), device=weight.device)
     rows = embedding(ids)

@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer_checks.running.asking import ReturnedError, build, call, describe
+from transformer_checks.running.asking import ReturnedError, build, call, type_and_size
 from transformer_checks.task import Case, Outcome
+from transformer_checks.translation import later
 
 # Two logits are the same if they differ by less than this, compared with how they spread.
 SAME = 1e-4
@@ -64,9 +65,10 @@ def _stirred(model: nn.Module) -> nn.Module:
 def _logits(model: Any, ids: Tensor) -> Tensor:
     found = call(model, {"ids": ids})
     if found is None:
-        raise ReturnedError("forward returned None: is a `return` missing?")
+        raise ReturnedError(later("forward returned None: is a `return` missing?"))
     if not isinstance(found, Tensor):
-        raise ReturnedError(f"forward should return the logits alone, received {describe(found)}")
+        said = later("forward should return the logits alone, received {what}")
+        raise ReturnedError(said, **type_and_size(found))
     return found
 
 

@@ -18,8 +18,9 @@ from transformer_checks.assignments.shared_cases import (
     followed,
     normal,
 )
-from transformer_checks.running.asking import ReturnedError, describe
+from transformer_checks.running.asking import ReturnedError, type_and_size
 from transformer_checks.task import Arrays, Case, Made, Maker
+from transformer_checks.translation import later
 
 FLOAT16, FLOAT32, FLOAT64 = "float16", "float32", "float64"
 # The rewards of a group are equal, or their standard deviation is at least this.
@@ -173,21 +174,21 @@ def two_ways(layer: Any) -> tuple[Tensor, ...]:
         ReturnedError: if a part is missing or starts with the wrong numbers.
     """
     if not isinstance(layer, nn.Module):
-        raise ReturnedError(f"expected an nn.Module, received {describe(layer)}")
+        said = later("expected an nn.Module, received {what}")
+        raise ReturnedError(said, **type_and_size(layer))
     parameters = dict(layer.named_parameters())
     for name in ("A", "B"):
         if name not in parameters and hasattr(layer, name):
-            other = describe(getattr(layer, name))
-            raise ReturnedError(f"`{name}` should be an nn.Parameter, received {other}")
+            said = later("`{name}` should be an nn.Parameter, received {what}")
+            raise ReturnedError(said, name=name, **type_and_size(getattr(layer, name)))
         if name not in parameters or parameters[name].ndim != 2:
-            raise ReturnedError(f"expected a parameter `{name}` with two axes in the layer")
+            said = later("expected a parameter `{name}` with two axes in the layer")
+            raise ReturnedError(said, name=name)
     a, b = parameters["A"], parameters["B"]
     if a.shape[0] != b.shape[1]:
-        shapes = f"received {tuple(a.shape)} and {tuple(b.shape)}"
-        raise ReturnedError(f"`A` should be (rank, in) and `B` (out, rank), {shapes}")
-    trained = {name for name, each in parameters.items() if each.requires_grad}
-    if wrong := _wrong_at_the_start(a, b, trained):
-        raise ReturnedError(wrong)
+        said = later("`A` should be (rank, in) and `B` (out, rank), received {received}")
+        raise ReturnedError(said, received=f"{tuple(a.shape)}, {tuple(b.shape)}")
+    _require_start(a, b, {name for name, each in parameters.items() if each.requires_grad})
     noise = torch.Generator().manual_seed(1)
 
     def drawn(*shape: int) -> Tensor:
@@ -204,25 +205,30 @@ def two_ways(layer: Any) -> tuple[Tensor, ...]:
             return sizes, start, output, output, layer(x)
         merged = layer.merge()  # type: ignore[operator]
         if not isinstance(merged, nn.Linear):
-            raise ReturnedError(f"merge() should return an nn.Linear, received {describe(merged)}")
+            said = later("merge() should return an nn.Linear, received {what}")
+            raise ReturnedError(said, **type_and_size(merged))
         wanted, received = (len(b), a.shape[1]), tuple(merged.weight.shape)
         if received != wanted:
-            said = "the weight of the merged layer"
-            raise ReturnedError(f"{said} should be {wanted}, received {received}")
+            said = later("the merged layer's weight should be {expected}, received {received}")
+            raise ReturnedError(said, expected=str(wanted), received=str(received))
         return sizes, start, output, merged(x), layer(x)
 
 
-def _wrong_at_the_start(a: Tensor, b: Tensor, trained: set[str]) -> str:
-    """Say what is wrong with the numbers of A and B, or with what is trained; "" = nothing."""
+def _require_start(a: Tensor, b: Tensor, trained: set[str]) -> None:
+    """Refuse a layer that starts with wrong numbers in A and B, or trains something else."""
     if not {"A", "B"} <= trained:
-        return "training should change `A` and `B`, and one of them needs no gradient"
-    if trained - {"A", "B"}:
-        return (
-            f"training should change only `A` and `B`, and it changes `{min(trained - {'A', 'B'})}`"
+        raise ReturnedError(
+            later("training should change `A` and `B`, and one of them needs no gradient")
         )
+    if others := trained - {"A", "B"}:
+        said = later("training should change only `A` and `B`, and it changes `{name}`")
+        raise ReturnedError(said, name=min(others))
+    if b.any() and a.any():
+        raise ReturnedError(later("`B` should be zero at the start"))
     if b.any():
-        return f"`B` should be zero at the start{'' if a.any() else ', and not `A`'}"
-    return "" if a.any() else "`A` and `B` are both zero at the start"
+        raise ReturnedError(later("`B` should be zero at the start, and not `A`"))
+    if not a.any():
+        raise ReturnedError(later("`A` and `B` are both zero at the start"))
 
 
 def lora_linear_cases(rng: np.random.Generator) -> list[Case]:
