@@ -37,7 +37,7 @@ from tools import build_book
 from tools.inputs import ENGLISH, ROOT
 from transformer_checks.assignments.misconceptions import misconceptions_of
 from transformer_checks.judging.general_mistakes import GENERAL, NAME_OF_THE_NOTEBOOK
-from transformer_checks.judging.words import BETWEEN, FAULTS, MESSAGES, TERMS
+from transformer_checks.judging.words import BETWEEN, FAULTS, MESSAGES, PARTS_OF_CASES, TERMS
 from transformer_checks.registry import SLUGS
 from transformer_checks.translation import LOCALE as CHECKS
 
@@ -112,6 +112,7 @@ def messages_of_checks() -> dict[str, list[str]]:
     messages: dict[str, list[str]] = {name: [] for name in (SHARED, *SLUGS)}
     for sentences in (MESSAGES, FAULTS, TERMS, BETWEEN):
         messages[SHARED] += dict.values(sentences)
+    messages[SHARED] += PARTS_OF_CASES
     for path in sorted(folder.rglob("*.py")):
         name = path.parent.name if path.parent.name in SLUGS else SHARED
         found = extract_from_file("python", path, keywords=keywords)

@@ -384,7 +384,7 @@ def test_what_a_task_tells_in_words_is_a_fault_too(monkeypatch):
     assert find(fault, "told str") is None
     assert fault_in_words(fault) == said.format(what="a list of 1")
     monkeypatch.setenv(LANGUAGE_VARIABLE, "zh_CN")
-    assert fault_in_words(fault) == "第二个结果应为一对 (keys, values)，实际是 list（1 项）"
+    assert fault_in_words(fault).startswith("第二个结果应为一对 (keys, values)")
 
 
 @pytest.mark.parametrize(

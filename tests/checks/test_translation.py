@@ -14,7 +14,7 @@ import transformer_checks
 from book import catalogs
 from tests.site.test_languages import ENGLISH
 from transformer_checks import translation
-from transformer_checks.judging.words import MESSAGES
+from transformer_checks.judging.words import MESSAGES, case_in_words
 from transformer_checks.registry import SLUGS, find_task
 
 HAN = re.compile(r"[\u3400-\u9fff]")
@@ -56,6 +56,13 @@ def test_a_student_reads_chinese(answer: object, monkeypatch: pytest.MonkeyPatch
     assert ENGLISH.findall(CODE.sub("", chinese.message)) == []
 
 
+def test_words_in_the_name_of_a_case_are_translated(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "[3] x (2, 3), gradients, padding"
+    assert case_in_words(name) == name
+    monkeypatch.setenv(translation.LANGUAGE_VARIABLE, "zh_CN")
+    assert case_in_words(name) == "[3] x (2, 3), 梯度, padding"
+
+
 def test_an_unknown_language_is_english(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(translation.LANGUAGE_VARIABLE, "tlh")
     assert translation.say("{what} of {size}", what="a list", size=3) == "a list of 3"
@@ -91,7 +98,7 @@ def test_a_mistake_in_any_task_is_told_in_chinese(
     monkeypatch.setenv(translation.LANGUAGE_VARIABLE, "zh_CN")
     first = MESSAGES["first-case"].partition("{")[0]
     message = transformer_checks.grade(key, task.wrong(task.misconceptions[0], 0)).message
-    # The names of cases are those in the code, and what follows may quote an error of Python's.
+    # The names of cases hold code, and what follows may quote an error of Python's.
     lines = CODE.sub("", message).partition(first)[0].splitlines()
     assert len(lines) > 1
     assert all(HAN.search(line) for line in lines)

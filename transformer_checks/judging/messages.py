@@ -1,7 +1,8 @@
 """Write what a student reads: why there are no points, or the mistake and the first failing case.
 
-What is wrong with a case is said in :mod:`transformer_checks.judging.faults`, and where two
-results differ in :mod:`transformer_checks.running.comparing`.
+What is wrong with a case is found in :mod:`transformer_checks.judging.faults` and said in
+:mod:`transformer_checks.judging.words`; where two results differ, in
+:mod:`transformer_checks.running.comparing`.
 Both quote what a student's process sent: whatever is quoted here stays on its line, without hidden
 characters, so that it cannot look like a line of ours.
 """
@@ -12,7 +13,7 @@ from transformer_checks.judging.exam import Exam
 from transformer_checks.judging.facts import Faults, Relation
 from transformer_checks.judging.faults import fault_of_result
 from transformer_checks.judging.texts import marked_as_printed, printable
-from transformer_checks.judging.words import MESSAGES, fault_in_words, in_words
+from transformer_checks.judging.words import MESSAGES, case_in_words, fault_in_words, in_words
 from transformer_checks.task import Misconception, Outcome
 from transformer_checks.translation import say, translate
 
@@ -40,7 +41,7 @@ def why_nothing(exam: Exam, outcomes: list[Outcome], how: str, seconds: float) -
     why = words.format(seconds=seconds, how=printable(translate(how)))
     if len(outcomes) == len(exam.cases):
         return why
-    return MESSAGES["at-case"].format(why=why, case=exam.cases[len(outcomes)].name)
+    return MESSAGES["at-case"].format(why=why, case=case_in_words(exam.cases[len(outcomes)].name))
 
 
 def write_message(
@@ -77,7 +78,8 @@ def write_message(
         said = MESSAGES["result-right"].format(fault=said)
     if not said.endswith(tuple("?!.\uff1f\uff01\u3002")):
         said = say("{sentence}.", sentence=said)
-    lines += [MESSAGES["first-case"].format(case=exam.cases[number].name), f"  {said}"]
+    case = case_in_words(exam.cases[number].name)
+    lines += [MESSAGES["first-case"].format(case=case), f"  {said}"]
     if outcomes[number].printed.strip():
         lines += marked_as_printed(outcomes[number].printed)
     return "\n".join(lines)

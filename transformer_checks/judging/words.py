@@ -35,6 +35,7 @@ _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="u
 MESSAGES, FAULTS, TERMS, BETWEEN = (
     Words(_WORDS[part]) for part in ("messages", "faults", "terms", "between")
 )
+PARTS_OF_CASES = tuple(_WORDS["cases"]["parts"])
 
 
 def in_words(part: Any) -> str:
@@ -98,6 +99,12 @@ def _told(fault: Fault) -> str:
         translate(fault.text),
     )
     return _TOO_WIDE.sub("", sentence)
+
+
+def case_in_words(name: str) -> str:
+    """Write the name of a case, such as "[1] x (2, 3), gradients"."""
+    parts = name.split(", ")
+    return ", ".join(translate(part) if part in PARTS_OF_CASES else part for part in parts)
 
 
 def what_in_words(fault: Fault) -> str:
