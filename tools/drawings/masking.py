@@ -103,7 +103,7 @@ def empty_row(narrow: bool = False) -> Drawing:
         for row, rule in zip(EMPTY["filled"], ALLOWED, strict=True)
     ]
     matrices = (
-        Matrix("mask", mask, "mask", "fill\n2 1 3", cell=NUMBER),
+        Matrix("mask", mask, "mask", "hide in\n2 1 3", cell=NUMBER),
         Matrix("filled", filled, "ink", "softmax", cell=NUMBER),
         Matrix("after softmax", EMPTY["softmax"], "ink", "fill with 0", cell=NUMBER),
         Matrix("weights", EMPTY["weights"], "query", cell=NUMBER),

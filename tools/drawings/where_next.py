@@ -51,7 +51,7 @@ def then_and_now() -> Drawing:
         "embedding\n+ positions",
         ("masked self-\nattention", "feed-forward,\nReLU"),
     )
-    parts = "masked attention,\nrotary, grouped", "feed-forward,\nSwiGLU"
+    parts = "masked self-\nattention, rotary,\ngrouped", "feed-forward,\nSwiGLU"
     _layer(drawing, 182, "today", "embedding", parts, before="RMSNorm")
     return drawing
 
@@ -73,8 +73,9 @@ def _layer(
     role = "lit" if before else "ink"
     drawing.text((x + 83, 0), title, style="bold")
     on_stream = [drawing.box(Area(x, 16, 166, 42), first, role, size=13)]
-    for label, top in zip(sublayers, (74.0, 204.0), strict=True):
-        box = Area(x + 52, top + (44 if before else 24), 114, 42)
+    for label, top in zip(sublayers, (66.0 if before else 74.0, 204.0), strict=True):
+        high = 58.0 if label.count("\n") > 1 else 42.0
+        box = Area(x + 52, top + (44 if before else 24), 114, high)
         enters = box.y
         if before:
             norm = drawing.box(Area(box.x, top + 8, 114, 24), before, role, size=13)
