@@ -51,7 +51,7 @@ def then_and_now() -> Drawing:
         "embedding\n+ positions",
         ("masked self-\nattention", "feed-forward,\nReLU"),
     )
-    parts = "masked self-\nattention, rotary,\ngrouped", "feed-forward,\nSwiGLU"
+    parts = "masked self-\nattention,\nrotary, grouped", "feed-forward,\nSwiGLU"
     _layer(drawing, 182, "today", "embedding", parts, before="RMSNorm")
     return drawing
 
