@@ -367,6 +367,19 @@ def is_clear(arguments: dict[str, Any], offset: int) -> bool:
     return bool((others < (1.0 - GAP) * damage[offset - 1]).all())
 
 
+def _misleads_the_rest(arguments: dict[str, Any], offset: int) -> bool:
+    """Whether the offset whose loss leaves the largest output is another one."""
+    names = ("query", "key", "value")
+    query, key, value = (arguments[name].astype(np.float64) for name in names)
+    length = len(query)
+    past = np.tri(length, dtype=bool)
+    left = [
+        np.square(attended(query, key, value, past & ~np.eye(length, k=-hidden, dtype=bool))[0])
+        for hidden in range(1, arguments["max_offset"] + 1)
+    ]
+    return bool(np.argmax([each.sum() for each in left]) != offset - 1)
+
+
 def _misleads_a_mean(arguments: dict[str, Any], offset: int) -> bool:
     """Whether a mean over only the queries that have such a key chooses another offset."""
     damage = offset_damage(arguments)
@@ -404,8 +417,9 @@ def needed_offset_cases(rng: np.random.Generator) -> list[Case]:
     cases = []
     for plan in plans:
         case = _offset_case(rng, *plan)
+        misleads = {"few": _misleads_a_mean, "last": _misleads_the_rest}.get(plan[0])
         while not is_clear(case.arguments, plan[2]) or (
-            plan[0] == "few" and not _misleads_a_mean(case.arguments, plan[2])
+            misleads and not misleads(case.arguments, plan[2])
         ):
             case = _offset_case(rng, *plan)
         cases.append(case)
