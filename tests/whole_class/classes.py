@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.notebooks import test_class, test_class_of_eight
 from tests.notebooks.courses import Course
-from tests.notebooks.test_class import CLASS
 
+CLASS = {**test_class.CLASS, **test_class_of_eight.CLASS}
 # Few who differ much, for what is tried in more than one way.
 SMALL_CLASS = {name: CLASS[name] for name in ("right", "wrong", "half", "split", "ends")}
 

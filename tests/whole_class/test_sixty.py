@@ -17,7 +17,7 @@ from tests.checks.test_classroom import WRONG as NO_HEADS
 from tests.notebooks.assignments import read, tasks
 from tests.notebooks.classes import enrol, grade_killed_and_resumed, hand_in_broken
 from tests.notebooks.courses import Course, new_course
-from tests.notebooks.test_class import ALL_POINTS, BROKEN, CLASS, NOTHING
+from tests.notebooks.test_class import ALL_POINTS, BROKEN
 from tests.notebooks.test_round_trip import (
     SLUG,
     WRONG,
@@ -27,11 +27,13 @@ from tests.notebooks.test_round_trip import (
     without_a_task,
     without_an_answer,
 )
+from tests.whole_class.classes import CLASS
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.weekly]
 
 POINTS = {task.key: sum(task.points) for task in tasks(read("exercises", SLUG))}
 ALL = sum(POINTS.values())
+NOTHING = "absent"  # who hands in nothing
 HEADS = "attention.split_heads"  # whose answer a hostile submission replaces
 
 # What a submission may do besides TRICKS.

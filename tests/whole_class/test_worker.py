@@ -9,8 +9,8 @@ import pytest
 
 from tests.notebooks.classes import enrol, results, start, wait_until
 from tests.notebooks.courses import new_course
-from tests.notebooks.test_class import CLASS
 from tests.notebooks.test_round_trip import SLUG
+from tests.whole_class.classes import CLASS
 
 pytestmark = [pytest.mark.slow, pytest.mark.weekly]
 
