@@ -275,7 +275,7 @@ def main() -> int:
     if options.flakes or options.credit or options.costs:
         return report_reliability(options)
     tasks = [task for slug in options.slug or SLUGS for task in load_material(slug).CORRECT]
-    # Not forked: each process has a worker of its own that forks, for which torch must be unused.
+    # Spawned: a process that has used torch must not fork, and grading starts a worker that forks.
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as processes:
         figures = list(processes.map(measure, tasks, repeat(seeds)))
     print(as_table(figures))

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import grader_report as report
 from transformer_checks import Result
+from transformer_checks.registry import all_tasks
 
 SEEDS = (0,)
 SPLIT = "attention.split_heads"
@@ -42,6 +43,14 @@ def test_the_figures_tell_names_relations_and_bare_numbers_apart():
     found.count("mutant", None, lambda *x: split(*x).flip(2), 0)
     assert (found.wrong, found.with_relation, found.bare) == (4, 2, 1)
     assert report.as_table([found]).endswith("| 25.0% | 50.0% | 25.0% |")
+
+
+def test_a_slug_is_measured_task_by_task(monkeypatch):
+    monkeypatch.setattr(report, "mutants", lambda task: f"mutants of {task}")
+    monkeypatch.setattr(report, "measure_task", lambda task, _, seeds, more: (task, seeds, more))
+    found = [report.measure(task, SEEDS) for task in report.load_material("attention").CORRECT]
+    keys = [key for key in all_tasks() if key.startswith("attention.")]
+    assert found == [(key, SEEDS, f"mutants of {key}") for key in keys]
 
 
 def test_a_task_is_measured_on_all_its_answers():
