@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -185,3 +187,10 @@ def test_nothing_that_students_run_needs_posix() -> None:
         waiting += needed(paths[name])
     assert len(seen) > 50
     assert wrong == []
+
+
+def test_what_runs_on_request_only_can_be_imported() -> None:
+    collect = ("-q", "--collect-only", "-p", "no:nbval", "-p", "no:cacheprovider", "-m", "")
+    command = [sys.executable, "-m", "pytest", *collect, "tests/whole_class"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
