@@ -161,10 +161,11 @@
   }
 
   function describePlane({ words, query, products, weights, output }) {
-    const first = weights.indexOf(Math.max(...weights));
-    const even = Math.max(...weights) - Math.min(...weights) < 0.005;
-    const much = weights[first] > 0.5 ? _("mostly the value of \u201c{word}\u201d") : _("more than any other the value of \u201c{word}\u201d");
-    const share = even ? _("all three values alike") : fill(much, { word: words[first] });
+    const largest = Math.max(...weights);
+    const [first, second, third] = words.filter((_word, index) => largest - weights[index] < 0.005);
+    const much = largest > 0.5 ? _("mostly the value of \u201c{word}\u201d") : _("more than any other the value of \u201c{word}\u201d");
+    const two = _("\u201c{first}\u201d and \u201c{second}\u201d alike, and less of the third value");
+    const share = third ? _("all three values alike") : fill(second ? two : much, { word: first, first, second });
     return [
       fill(_("Query {query}. Products: {products}."), { query: pair(query), products: list(words, products) }),
       fill(_("After the softmax: {weights}."), { weights: list(words, weights) }),
