@@ -129,6 +129,9 @@ def test_what_the_reader_is_asked_to_predict(plane: Locator) -> None:
     set_to(plane, LENGTH, 0)
     assert numbers_of(plane, ".moving-share", "data-weight") == pytest.approx([1 / 3] * 3)
     assert "all three values alike" in words_of(plane)
+    set_to(plane, LENGTH, 100)
+    set_to(plane, TURN, 90)
+    assert re.search("cat. and .sat. alike", words_of(plane))
 
 
 def test_the_handle_is_dragged(plane: Locator) -> None:
