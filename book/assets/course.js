@@ -121,7 +121,20 @@ async function loadMathJax() {
   document.head.append(script);
   await loaded;
   await window.MathJax.startup.promise;
+  keepPunctuation();
   makeReachable();
+}
+
+// Chromium breaks a line between a formula and the comma after it.
+function keepPunctuation() {
+  for (const formula of document.querySelectorAll(".bd-article span.math")) {
+    const [mark] = formula.nextSibling?.data?.match(/^[,.;:?!)\u3001\u3002\uff0c\uff1a\uff1b\uff1f\uff09]+/) ?? [];
+    if (!mark) continue;
+    formula.nextSibling.data = formula.nextSibling.data.slice(mark.length);
+    const together = Object.assign(document.createElement("span"), { className: "course-together" });
+    formula.replaceWith(together);
+    together.append(formula, mark);
+  }
 }
 
 // Not before all else is loaded, so that the figures come first.

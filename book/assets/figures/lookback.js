@@ -176,7 +176,7 @@
         }),
         place + 1 < word.length
           ? fill(_("Now {said} is the letter before, and everything begins again with a new state."), { said })
-          : fill(_("{word} is copied."), { word: word.join("") }),
+          : fill(_("The word \u201c{word}\u201d is copied."), { word: word.join("") }),
       ],
     ][part];
   }

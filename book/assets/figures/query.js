@@ -263,8 +263,8 @@
     const done = divided ? fill(_("divided by \u221a{size} = {root}"), root) : _("not divided");
     const kind = divided ? "scaled" : "without";
     const asked = size === 1
-      ? _("Query {which} of {count}, {size} feature, {done}: a typical score is {spread}.")
-      : _("Query {which} of {count}, {size} features, {done}: a typical score is {spread}.");
+      ? _("Query {which} of {count}, {size} feature, {done}: its products are about {spread} in size.")
+      : _("Query {which} of {count}, {size} features, {done}: its products are about {spread} in size.");
     return [
       fill(asked, { which: which + 1, count, size, done, spread: number(spread, 1) }),
       fill(_("Key {key} gets {weight} of the weight; an equal share is 0.10."), { key: best + 1, weight: number(weights[best], 2) }),
