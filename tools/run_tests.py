@@ -154,7 +154,6 @@ def stages(everything: bool) -> tuple[Stage, ...]:
             "browser",
             (tests(*SPREAD, "tests/site", marks="browser"),),
             needs="browser",
-            beside="elsewhere",
             after="book",
         ),
     )
