@@ -166,11 +166,15 @@ ONLY_ALL = (
     Stage("joeynmt", ((*PYTEST, "tests/joeynmt"),)),
     Stage("mutation", (("-m", "tools.mutation", "--drawn"),)),
 )
-# What takes long, for `make test-class` alone.
+# What takes long, for `make test-class` alone; half of it are the seeds, one task after the other.
+WHOLE_CLASS, SEEDS = "tests/whole_class", "tests/whole_class/test_seeds.py"
 ON_REQUEST = (
     Stage(
         "whole-class",
-        ((*PYTEST, *BY_FILE, "tests/whole_class", *EVERY_TEST),),
+        (
+            (*PYTEST, *BY_FILE, WHOLE_CLASS, f"--ignore={SEEDS}", *EVERY_TEST),
+            (*PYTEST, *SPREAD, SEEDS, *EVERY_TEST),
+        ),
         ONE_THREAD,
         needs="cluster",
     ),
