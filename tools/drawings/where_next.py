@@ -262,7 +262,7 @@ def speculate() -> Drawing:
                     sign = "=" if kept else "≠"
                     drawing.text((area.x + 22, top + 36), sign, size=13)
         if not guessed:
-            drawing.text((52 + 48.0 * before - 4, y + 29), "(none)", "muted", size=13, anchor="end")
+            drawing.text((52 + 48.0 * before, y + 29), "(none)", "muted", size=13, anchor="start")
     return drawing
 
 
