@@ -62,8 +62,7 @@ def model_map(lit: Collection[str], narrow: bool = False) -> Drawing:
         area = place[part]
         if part in lit:
             drawing.box(area, "", "lit")
-            size = 12.8 if part in POSITIONS else 13  # a long word, in bold
-            drawing.text(area.at(0.5, 0.5), label, "lit", size=size, style="bold")
+            drawing.text(area.at(0.5, 0.5), label, "lit", size=13, style="bold")
         elif free:
             drawing.text(area.at(0.5, 0.5), label, role, size=13)
         else:
@@ -79,13 +78,14 @@ def model_map(lit: Collection[str], narrow: bool = False) -> Drawing:
 
 def _places_wide() -> dict[str, Area]:
     """The encoder in a row, the decoder in a row below it."""
-    width = {"source": 68, "target": 78, "next": 78, "masked-attention": 104}
+    width = {"source": 68, "target": 84, "next": 80, "masked-attention": 104}
+    width |= dict.fromkeys((*EMBEDDINGS, *POSITIONS), 90)  # long words, in bold
     place: dict[str, Area] = {}
     for names, y in ((list(PARTS)[:5], 26.0), (list(PARTS)[5:], 138.0)):
         x = 0.0
         for name in names:
             place[name] = Area(x, y, width.get(name, 84), 46)
-            x += place[name].width + 15
+            x += place[name].width + 13
     return place
 
 
