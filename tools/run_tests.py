@@ -45,8 +45,7 @@ class Stage:
         environment: what is set for them besides what is set already.
         needs: "browser" for Chromium, "sandbox" for what grades a class, "cluster" for that with
             Dask and PostgreSQL, or nothing.
-        beside: the name of the next stage, if the two leave each other enough of the cores and run
-            at the same time.
+        beside: the name of the next stage, if both keep one core busy and run at the same time.
         after: the name of a stage that makes what this one looks at; where it fails, this one is
             left out.
     """
@@ -162,11 +161,11 @@ def stages(everything: bool) -> tuple[Stage, ...]:
 
 # What `make test-all` runs beyond the tests of the other stages.
 ONLY_ALL = (
-    Stage("elsewhere", (("-m", "tools.elsewhere", "--drawn"),)),
     Stage("joeynmt", ((*PYTEST, "tests/joeynmt"),)),
+    Stage("elsewhere", (("-m", "tools.elsewhere", "--drawn"),)),
     Stage("mutation", (("-m", "tools.mutation", "--drawn"),)),
 )
-# What takes long, for `make test-class` alone; half of it are the seeds, one task after the other.
+# What takes long, for `make test-class` alone; the seeds of each task need nothing in common.
 WHOLE_CLASS, SEEDS = "tests/whole_class", "tests/whole_class/test_seeds.py"
 ON_REQUEST = (
     Stage(
@@ -317,7 +316,7 @@ def run_together(stages: Sequence[Stage], missing: Collection[str]) -> list[Outc
 
 
 def run_all(stages: Sequence[Stage], missing: Collection[str]) -> list[Outcome]:
-    """Run stages one after the other, and at the same time those that stand beside each other.
+    """Run stages one after the other, and at the same time those that keep one core busy.
 
     Args:
         stages: the stages.

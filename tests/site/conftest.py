@@ -334,11 +334,16 @@ def visit(address: str, tabs: dict[str, Page], request: pytest.FixtureRequest) -
             page.on(event, listener)
         page.goto(f"{address}/{name}")
         seen.found = page.evaluate(EXAMINE)
-        contrast = mode != "phone" and not is_alike(name) and not is_translated(name)
+        in_full = not is_alike(name) and not is_translated(name)
         # Half of the time of a visit: in the dark axe looks at nothing but contrast, and on a phone
         # the pages of one kind are as alike as on a desktop.
-        whole = (everything and mode == "desktop-light") or not is_alike(name)
-        if contrast if mode == "desktop-dark" else whole:
+        runs_axe = {
+            "desktop-light": everything or not is_alike(name),
+            "desktop-dark": in_full,
+            "phone": not is_alike(name),
+        }
+        if runs_axe[mode]:
+            contrast = in_full and mode != "phone"
             seen.violations = run_axe(page, axe, mode, contrast=contrast)
         seen.operated = page.evaluate(OPERATE)
         for event, listener in listeners.items():
