@@ -129,10 +129,11 @@ def stages(everything: bool) -> tuple[Stage, ...]:
 
     # Below 95% of lines pytest-cov fails the stage, as pyproject.toml says.
     package = ("--cov=transformer_ref",) * everything
-    # The weekly tests of the checks grade answers, many thousands, and reach no other lines.
+    # Of the weekly tests of the checks, most grade thousands of answers and reach no other lines.
     checks = (*PYTEST, *WITHOUT_NBVAL, *SPREAD, "tests/checks")
-    daily_checks = (*checks, *LINES_OF_CHECKS * everything, *marked("not sandbox", False))
-    weekly_checks = (*checks, "-m", "not sandbox and weekly")
+    daily_checks = (*checks, *marked("not sandbox", everything=False))
+    counted_checks = (*checks, *LINES_OF_CHECKS, "-m", "not sandbox and (not weekly or lines)")
+    other_checks = (*checks, "-m", "not sandbox and weekly and not lines")
     grades_a_class = ("tests/checks/test_classroom.py", "tests/notebooks")
     notebooks = ("book", "solutions") if everything else ("book",)
     daily = (
@@ -140,7 +141,11 @@ def stages(everything: bool) -> tuple[Stage, ...]:
         Stage("house", (tests("tests/house"),), beside="class"),
         Stage("class", (tests(*BY_FILE, *grades_a_class, marks="sandbox"),), ONE_THREAD, "sandbox"),
         Stage("package", (tests(*SPREAD, "tests/package", *package),), ONE_THREAD),
-        Stage("checks", (daily_checks, *[weekly_checks] * everything), ONE_THREAD),
+        Stage(
+            "checks",
+            (counted_checks, other_checks) if everything else (daily_checks,),
+            ONE_THREAD,
+        ),
         Stage(
             "notebooks",
             ((*PYTEST, *BY_FILE, *NBVAL, *KEPT_FOR_THE_BOOK, *notebooks),),

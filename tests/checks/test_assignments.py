@@ -215,7 +215,9 @@ def wrong_answers(task: Task) -> Iterator[Callable[..., Any]]:
 @pytest.mark.parametrize(
     "task",
     [
-        pytest.param(task, id=key, marks=[] if in_sample(key) else [pytest.mark.weekly])
+        pytest.param(
+            task, id=key, marks=[] if in_sample(key) else [pytest.mark.weekly, pytest.mark.lines]
+        )
         for key, task in all_tasks().items()
         if task.properties
     ],
