@@ -7,23 +7,31 @@ import copy
 import pytest
 import torch
 
-from transformer_ref.applications.g2p import Speller
+from transformer_ref.applications.g2p import Speller, load_g2p
+from transformer_ref.data import load_cmudict
 from transformer_ref.experiments import tuning, tuning_runs
 from transformer_ref.experiments.results import load_results
 from transformer_ref.experiments.tuning_runs import (
+    accent_run,
+    best_of_many,
     by_errors,
     draw,
     in_accent,
     labels_loss,
+    last_look,
     log_probs_of,
+    look,
     preference_loss,
     reward_loss,
     rewards_of,
+    watched_run,
     with_hole,
     without_r,
 )
 from transformer_ref.model import Transformer
 
+# The course's speller knows these.
+KNOWN = [("car", [["K", "AA", "R"]]), ("hi", [["HH", "AY"]]), ("a", [["AH"], ["EY"]])]
 ENTRIES = [("tier", [["T", "IH", "R"]]), ("a", [["AH"], ["EY"]]), ("hi", [["HH", "AY"]])]
 
 
@@ -92,6 +100,73 @@ def test_a_step_makes_the_right_answer_likelier(name: str, model: Transformer) -
     right, wrong = (scores() - before).tolist()
     assert right > 0
     assert right > wrong
+
+
+@pytest.fixture
+def on_few_words(monkeypatch: pytest.MonkeyPatch) -> Transformer:
+    """Let all runs start from the course's speller, with little to learn and to be judged on."""
+    start = load_g2p(torch.device("cpu")).model.eval().requires_grad_(False)
+    train = list(load_cmudict("train")[:600])
+    monkeypatch.setattr(tuning_runs, "start_model", lambda seed: start)
+    monkeypatch.setattr(tuning_runs, "words_of", lambda seed: (train, train))
+    monkeypatch.setattr(tuning_runs, "load_cmudict", lambda split: KNOWN)
+    monkeypatch.setattr(tuning_runs, "PROMPTS", 4)
+    return start
+
+
+def test_a_look_counts_what_the_sampled_answers_are(on_few_words: Transformer) -> None:
+    found = look(on_few_words, words=2, group=3)
+    _, ids = draw(on_few_words, ["car", "hi"], 3, torch.Generator().manual_seed(2))
+    said = [Speller.phonemes.decode(row) for row in ids.tolist()]
+    listed = [variants for _, variants in KNOWN[:2] for _ in range(3)]
+    errors = [1 - by_errors(*pair) for pair in zip(said, listed, strict=True)]
+    assert found["greedy"] == 0
+    assert found["errors"] == pytest.approx(1 - sum(errors) / 6, abs=1e-4)
+    assert found["best"] == pytest.approx((min(errors[:3]) + min(errors[3:])) / 2, abs=1e-4)
+    kinds = [len({" ".join(answer) for answer in said[i : i + 3]}) for i in (0, 3)]
+    assert found["kinds"] == sum(kinds) / 2
+    speller = Speller(on_few_words, torch.device("cpu"))
+    assert found["said"]["century"].split() == speller.pronounce("century")
+    more = last_look(on_few_words, words=2, most=8)
+    assert 0 <= more["best of 64"] <= 0.5
+    assert {len(answers) for answers in more["tried"].values()} == {4}
+
+
+@pytest.mark.usefixtures("on_few_words")
+def test_the_best_of_more_answers_has_no_lower_reward() -> None:
+    rows = best_of_many(seed=0, words=3, most=8)
+    assert [row["n"] for row in rows] == [1, 2, 4, 8]
+    assert [row["hole"] for row in rows] == sorted(row["hole"] for row in rows)
+
+
+@pytest.mark.parametrize("name", ["errors", "pairs", "own pairs", "labels"])
+def test_a_run_trains_a_copy_of_the_start(
+    name: str, on_few_words: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = copy.deepcopy(on_few_words.state_dict())
+    seen: list[Transformer] = []
+    monkeypatch.setattr(tuning_runs, "look", lambda model: seen.append(model) or {})
+    monkeypatch.setattr(tuning_runs, "last_look", lambda model: {"looked": model is seen[-1]})
+    run = watched_run(name, seed=0, steps=2, every=1)
+    assert [one["step"] for one in run["looks"]] == [1, 2]
+    assert run["looked"]
+    assert run["looks"] == watched_run(name, seed=0, steps=2, every=1)["looks"]
+    after = seen[0].state_dict()
+    assert all(torch.equal(before[key], on_few_words.state_dict()[key]) for key in before)
+    assert any(not torch.equal(before[key], after[key]) for key in before)
+
+
+def test_the_accent_is_taught_with_as_few_numbers_as_the_rank_allows(
+    on_few_words: Transformer,
+) -> None:
+    rows = {row["rank"]: row for row in accent_run(seed=0, steps=1)}
+    config = on_few_words.config
+    adapted = 2 * (config.num_encoder_layers + 2 * config.num_decoder_layers)
+    for rank in (1, 4, 16):
+        assert rows[rank]["trained"] == adapted * rank * 2 * config.d_model
+    assert rows[None]["trained"] == sum(weight.numel() for weight in on_few_words.parameters())
+    # "car" with its R: one phoneme too many for two. The others are as listed.
+    assert (rows[0]["trained"], rows[0]["accent"], rows[0]["other words"]) == (0, 0.5, 0)
 
 
 def test_the_examples_by_hand_give_what_paper_and_pencil_give() -> None:

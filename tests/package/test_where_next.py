@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from importlib.util import find_spec
@@ -26,11 +27,16 @@ from transformer_ref.experiments.where_next import (
     QUANTIZED_BYTES,
     STUDENT_T,
     Sizes,
+    acceptance_by_hand,
     count_parameters,
     draft_by_counts,
     draft_by_neighbour,
+    gate_by_hand,
     paired_difference,
     resources,
+    rotary_by_hand,
+    router_by_hand,
+    speculative_decode,
     writing,
 )
 from transformer_ref.experiments.where_next_runs import LAYERS, best_peak, config_of, layer_run
@@ -166,6 +172,35 @@ def test_drafts_guess_from_the_list_that_they_were_given() -> None:
     counted = draft_by_counts(speller, [*entries, entries[0]])
     assert phonemes.decode(counted("zoo", [phonemes.bos_id])) == ["N", "AY", "F"]
     assert counted("zoo", [phonemes.bos_id, *phonemes.encode(["N", "OW"])]) == []  # then the end
+
+
+def test_guesses_change_the_number_of_passes_and_not_what_is_said() -> None:
+    speller = load_g2p(torch.device("cpu"))
+    listed = [("knighten", [["N", "AY", "T", "AH", "N"]])]
+    drafts = {"nobody": lambda word, said: [], "list": draft_by_neighbour(speller, listed)}
+    for word in ("knighted", "zoo"):
+        runs = {name: speculative_decode(speller, word, draft) for name, draft in drafts.items()}
+        for said, _ in runs.values():
+            assert speller.phonemes.decode(said) == speller.pronounce(word)
+        assert runs["nobody"][1] == len(runs["nobody"][0]) - 1  # a pass for each token
+        assert (runs["list"][1] < runs["nobody"][1]) == (word == "knighted")
+
+
+def test_the_examples_by_hand_give_what_paper_and_pencil_give() -> None:
+    first, *others = (step["product"].item() for step in rotary_by_hand())
+    assert first == 4
+    # Arrows of lengths sqrt(5) and 2, with arctan(1/2) between them, and four places more.
+    angle = math.atan2(1, 2) + 0.4
+    assert others == pytest.approx(2 * [math.sqrt(5) * 2 * math.cos(angle)])
+    gate = gate_by_hand()
+    silu = 2 / (1 + math.exp(-2))
+    assert gate["product"].tolist() == pytest.approx([silu, 0, 2 * (silu - 2)])
+    split = acceptance_by_hand()
+    torch.testing.assert_close(split["kept"] + split["rest"], split["model"])
+    assert bool((split["kept"] <= split["draft"]).all())
+    router = router_by_hand()
+    share = 1 / (1 + math.exp(-1))
+    assert router["output"].tolist() == pytest.approx([2 * share, 4 * (1 - share)])
 
 
 # ---- the trained models --------------------------------------------------------------------------
