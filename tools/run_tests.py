@@ -131,7 +131,6 @@ def stages(everything: bool) -> tuple[Stage, ...]:
     package = ("--cov=transformer_ref",) * everything
     # Of the weekly tests of the checks, most grade thousands of answers and reach no other lines.
     checks = (*PYTEST, *WITHOUT_NBVAL, *SPREAD, "tests/checks")
-    daily_checks = (*checks, *marked("not sandbox", everything=False))
     counted_checks = (*checks, *LINES_OF_CHECKS, "-m", "not sandbox and (not weekly or lines)")
     other_checks = (*checks, "-m", "not sandbox and weekly and not lines")
     grades_a_class = ("tests/checks/test_classroom.py", "tests/notebooks")
@@ -143,7 +142,9 @@ def stages(everything: bool) -> tuple[Stage, ...]:
         Stage("package", (tests(*SPREAD, "tests/package", *package),), ONE_THREAD),
         Stage(
             "checks",
-            (counted_checks, other_checks) if everything else (daily_checks,),
+            (counted_checks, other_checks)
+            if everything
+            else (tests(*SPREAD, "tests/checks", marks="not sandbox"),),
             ONE_THREAD,
         ),
         Stage(
