@@ -80,18 +80,20 @@ def clean_page(
 def lighten_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Name MathJax only where there are formulas, say how large each picture is, and load it late.
+    """Name a script only where it has work, say how large each picture is, and load it late.
 
-    Sphinx also names MathJax where only a page further down in the contents has formulas. What a
-    notebook drew has its size only in a style, which keeps no place free while it is loaded.
+    Sphinx also names MathJax where only a page further down in the contents has formulas, and
+    sphinx-design the script of its tabs on every page. What a notebook drew has its size only in a
+    style, which keeps no place free while it is loaded.
     """
     body = context.get("body", "")
-    if 'class="math' not in body:
-        context["script_files"] = [
-            script
-            for script in context["script_files"]
-            if "mathjax" not in str(script.filename or script.attributes.get("body")).lower()
-        ]
+    for script, work in (("mathjax", 'class="math'), ("design-tabs", "sd-tab-set")):
+        if work not in body:
+            context["script_files"] = [
+                file
+                for file in context["script_files"]
+                if script not in str(file.filename or file.attributes.get("body")).lower()
+            ]
     size = r'style="width: ([\d.]+)px; height: ([\d.]+)px;"'
     context["body"] = re.sub(f"(<img [^>]*){size}", sized, body)
 
