@@ -325,6 +325,15 @@ def cache_of_a_large_llama() -> list[Any]:
     return [shared, full, shared / 2, 1024 * shared]
 
 
+def cards_for_training() -> list[Any]:
+    one = where_next_example.resources(where_next_example.PUBLISHED["Llama 3 8B"])
+    everything = one.weights + one.gradients + one.optimizer
+    return [
+        math.ceil(70 * held / one.parameters / 80)
+        for held in (everything, one.weights, one.optimizer)
+    ] + [None]
+
+
 def partner_among_halves() -> list[Any]:
     one = torch.zeros(1, 8)
     one[0, 1] = 1
@@ -412,6 +421,7 @@ COMPUTED: dict[tuple[str, str], Callable[..., list[Any]]] = {
     ("capstone", "By hand"): scores_of_five_words,
     ("where_next", "By hand"): product_at_one_place,
     ("where_next", "Llama 2 70B has"): cache_of_a_large_llama,
+    ("where_next", "A model has 70"): cards_for_training,
     ("where_next", "A head has 8"): partner_among_halves,
     ("where_next", "A token's two"): weights_of_two_experts,
 }
