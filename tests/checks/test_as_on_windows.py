@@ -13,6 +13,7 @@ import pytest
 
 from tests.timeouts import COMMAND_SECONDS
 from tools import lab, notebooks
+from tools.draw_sample import rank
 from transformer_checks.registry import SLUGS, all_tasks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,8 +75,8 @@ import importlib, json, sys
 from transformer_checks import grade
 from transformer_checks.running import new_process
 material = importlib.import_module(f"tests.checks.material.{sys.argv[1]}")
-for task, answers in material.CORRECT.items():
-    print(json.dumps([task, grade(task, answers[0]).message]), flush=True)
+for task in sys.argv[2:]:
+    print(json.dumps([task, grade(task, material.CORRECT[task][0]).message]), flush=True)
 new_process.stop()
 """
 
@@ -83,8 +84,11 @@ new_process.stop()
 @pytest.mark.weekly
 @pytest.mark.parametrize("slug", SLUGS)
 def test_a_right_answer_to_each_task_passes(course: Path, slug: str) -> None:
-    said = dict(run(course, ALL_TASKS, slug))
-    assert said.keys() == {task for task in all_tasks() if task.startswith(f"{slug}.")}
+    chosen = [task for task in all_tasks() if task.startswith(f"{slug}.")]
+    if os.name != "nt":  # acted out, one of each assignment; Windows itself tries all at every push
+        chosen = [min(chosen, key=rank)]
+    said = dict(run(course, ALL_TASKS, slug, *chosen))
+    assert [*said] == chosen
     assert not {task: text for task, text in said.items() if "cases pass" not in text}
 
 

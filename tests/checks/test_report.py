@@ -67,8 +67,8 @@ def mutated(task, sampled):
     figures = grader_report.Figures(task)
     made = mutants(task) if in_sample(task) or not sampled else []
     answers = chosen(task, "mutants", made, sampled)
-    if not sampled:  # of the others a tenth each time; `make grader-report` has all of them
-        answers = [one for i, one in enumerate(answers) if is_drawn(f"{task} weekly {i}", 10)]
+    if not sampled:  # of the others some each time; `make grader-report` has all of them
+        answers = [one for i, one in enumerate(answers) if is_drawn(f"{task} weekly {i}", 20)]
     for answer in answers:
         figures.count_mutant(answer, SEEDS[0])
     return figures

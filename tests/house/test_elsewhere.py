@@ -23,30 +23,31 @@ def notebook(folder: Path, source: str, output: str) -> Path:
     """Write a notebook of one cell that was run and printed `output`."""
     printed = nbformat.v4.new_output("stream", name="stdout", text=output)
     cell = nbformat.v4.new_code_cell(source, execution_count=1, outputs=[printed])
-    path = folder / "one-cell.ipynb"
+    path = folder / f"prints {output.strip()}.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
     return path
 
 
 @X86
-def test_torch_runs_as_on_each_processor_in_turn(tmp_path: Path) -> None:
+def test_torch_runs_as_on_each_processor_in_turn_and_what_differs_on_one_fails(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     seen = tmp_path / "seen"
     source = f"""\
 import torch
 with open({str(seen)!r}, "a") as file:
     print(torch.backends.cpu.get_cpu_capability(), file=file)
 print(torch.get_num_threads(), "thread")"""
-    assert elsewhere.main([str(notebook(tmp_path, source, "1 thread\n"))]) == 0
-    assert seen.read_text().split() == ["DEFAULT", "AVX2"]
-
-
-def test_an_output_that_differs_on_one_of_them_fails(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+    same = notebook(tmp_path, source, "1 thread\n")
     source = "import os\nprint(os.environ['ATEN_CPU_CAPABILITY'])"
-    assert elsewhere.main([str(notebook(tmp_path, source, "default\n"))]) == 1
-    summary = capfd.readouterr().out.split("=== summary ===")[1].splitlines()
-    assert [line.split()[-3] for line in summary if line.endswith(" s")][:2] == ["passed", "FAILED"]
+    other = notebook(tmp_path, source, "default\n")
+    assert elsewhere.main([str(same), str(other)]) == 1
+    assert seen.read_text().split() == ["DEFAULT", "AVX2"]
+    summary = capfd.readouterr().out.split("=== summary ===")[1]
+    lines = [line for line in summary.splitlines() if line.endswith(" s")]
+    assert [line.split()[-3] for line in lines][:2] == ["passed", "FAILED"]
+    assert other.name in summary
+    assert same.name not in summary
 
 
 def test_a_notebook_runs_on_one_of_them_if_it_is_drawn(

@@ -162,6 +162,7 @@ def gate() -> Drawing:
 
 
 LEFT = 116.0  # where the bars of a card begin
+LEFT_OF_PASS = 44.0  # where the tokens of a pass begin
 
 
 def card() -> Drawing:
@@ -241,28 +242,33 @@ def _bars(
 
 
 def speculate() -> Drawing:
-    """The passes that say one word: what was guessed, and what the large model says."""
+    """The passes that say one word: what each reads, guesses among it, and what the model says."""
     drawing = Drawing()
     drawing.text((0, 0), "nearest word in the list: knighten", anchor="start", size=13)
     for place, token in enumerate(KNIGHTEN):
-        drawing.box(Area(52 + 48.0 * place, 12, 44, 26), token, "ink", size=13)
+        drawing.box(Area(LEFT_OF_PASS + 54 * (place + 1), 12, 48, 26), token, "ink", size=13)
+    known = "<bos>"
     for number, (guessed, said) in enumerate(KNIGHTED):
-        y = 66.0 + 118.0 * number
+        y = 66.0 + 112.0 * number
         before = sum(len(answer) for _, answer in KNIGHTED[:number])
         drawing.text((0, y), f"pass {number + 1}", style="bold", anchor="start")
-        rows = (("draft", guessed, y + 16), ("model", said, y + 62))
+        # An answer to each token that is read; behind a wrong guess they are lost.
+        answers = [*said, *"?" * (len(guessed) + 1 - len(said))]
+        rows = (("reads", [known, *guessed], y + 16), ("says", answers, y + 60))
         for name, tokens, top in rows:
             drawing.text((0, top + 13), name, "muted", size=13, anchor="start")
             for place, token in enumerate(tokens):
-                kept = place < len(said) - 1
-                role = "lit" if name == "model" or kept else "muted"
-                area = Area(52 + 48.0 * (before + place), top, 44, 26)
+                area = Area(LEFT_OF_PASS + 54.0 * (before + place), top, 48, 26)
+                if name == "reads":
+                    role = "muted" if place else "ink"  # a guess, or what is known
+                else:
+                    role = "lit" if place < len(said) else "muted"
                 drawing.box(area, token, role, size=13 if len(token) < 4 else 12)
-                if name == "draft":
-                    sign = "=" if kept else "≠"
-                    drawing.text((area.x + 22, top + 36), sign, size=13)
-        if not guessed:
-            drawing.text((52 + 48.0 * before, y + 29), "(none)", "muted", size=13, anchor="start")
+                if name == "says" and place < len(guessed):
+                    # What is said here is compared with the guess that is read next.
+                    sign = "=" if place < len(said) - 1 else "≠"
+                    drawing.text((area.right + 3, top - 9), sign, size=13)
+        known = said[-1]
     return drawing
 
 
