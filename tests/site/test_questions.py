@@ -343,10 +343,6 @@ def partner_among_halves() -> list[Any]:
     return [sum(neighbor) - 1, 2, sum(half) - 1]
 
 
-def weights_of_two_experts() -> list[Any]:
-    return [torch.tensor([5.0, 5.0]).softmax(dim=0)[0], 1, 5]
-
-
 def loss_of_two_rows() -> list[Any]:
     costs = torch.tensor([[3.0, 0.2, 0.3, 0.1], [2.0, 4.0, 1.4, 9.0]])
     ids = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]])
@@ -423,7 +419,6 @@ COMPUTED: dict[tuple[str, str], Callable[..., list[Any]]] = {
     ("where_next", "Llama 2 70B has"): cache_of_a_large_llama,
     ("where_next", "A model has 70"): cards_for_training,
     ("where_next", "A head has 8"): partner_among_halves,
-    ("where_next", "A token's two"): weights_of_two_experts,
 }
 # Numbers that are no results: how many layers a thought takes.
 COUNTED_IN_THOUGHT = {("depth", "Each token's embedding")}
