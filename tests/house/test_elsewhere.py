@@ -50,7 +50,7 @@ print(torch.get_num_threads(), "thread")"""
     assert same.name not in summary
 
 
-def test_a_notebook_runs_on_one_of_them_if_it_is_drawn(
+def test_some_notebooks_run_on_one_of_them_each_if_they_are_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: dict[str, set[str]] = {}
@@ -60,12 +60,12 @@ def test_a_notebook_runs_on_one_of_them_if_it_is_drawn(
         return Outcome(stage, PASSED, 0.0)
 
     monkeypatch.setattr(elsewhere, "run_stage", note)
-    paths = {str(tmp_path / f"{number}.ipynb") for number in range(20)}
+    paths = {str(tmp_path / f"{number}.ipynb") for number in range(80)}
     for path in paths:
         Path(path).touch()
     assert elsewhere.main([str(tmp_path), "--drawn"]) == 0
     one, other = ran.values()
-    assert one | other == paths
+    assert one | other < paths
     assert one
     assert other
     assert not one & other

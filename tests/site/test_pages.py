@@ -35,7 +35,7 @@ LOOKS = [
     look(name, mode)
     for name in PAGES
     for mode in MODES
-    if mode == "phone" or (name not in LISTINGS and (mode == DAILY or name in ALSO_IN_THE_DARK))
+    if name not in LISTINGS and (mode in (DAILY, "phone") or name in ALSO_IN_THE_DARK)
 ]
 
 
