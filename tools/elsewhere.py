@@ -3,8 +3,8 @@
 Sums come out otherwise in their last digits where a processor has narrower registers.
 nbval runs each notebook as on a processor without AVX, and again as on one with AVX2 and no
 AVX-512, and compares what it prints with what the repository holds.
-Without a path: all of book/ and solutions/.  With `--drawn` the commit draws half of the notebooks
-and for each one of the two processors.
+Without a path: all of book/ and solutions/.  With `--drawn` the commit draws half of the notebooks,
+and for each of these one of the two processors.
 """
 
 from __future__ import annotations
