@@ -250,8 +250,8 @@ def policy_gradient_loss(log_probs: Tensor, advantages: Tensor, mask: Tensor) ->
 def kl_penalty(log_probs: Tensor, start_log_probs: Tensor, mask: Tensor) -> Tensor:
     """Estimate how far the model has moved from its start, from the tokens that it sampled.
 
-    For a token with d = start - now, e^d - d - 1, which is never negative. Its expected value is
-    the Kullback-Leibler divergence KL(now || start).
+    For a token with the gain g = now - start, e^-g + g - 1, which is never negative. Its expected
+    value is the Kullback-Leibler divergence KL(now || start).
 
     Args:
         log_probs: (B, T) of the sampled tokens under the model now.
@@ -270,8 +270,8 @@ def kl_penalty(log_probs: Tensor, start_log_probs: Tensor, mask: Tensor) -> Tens
     _require_same_shape(log_probs=log_probs, start_log_probs=start_log_probs)
     if not mask.any():
         raise ValueError("mask must be True somewhere, got only False")
-    ratio = _masked(start_log_probs - log_probs, mask)  # (B, T), 0 outside the answers
-    return (ratio.exp() - ratio - 1).sum() / mask.sum()
+    gain = _masked(log_probs - start_log_probs, mask)  # (B, T), 0 outside the answers
+    return ((-gain).exp() + gain - 1).sum() / mask.sum()
 
 
 def _masked(x: Tensor, mask: Tensor) -> Tensor:

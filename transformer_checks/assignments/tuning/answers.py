@@ -130,8 +130,8 @@ def kl_penalty(
         A tensor without axes, in the dtype of log_probs: the mean over all
         tokens of answers.
     """
-    change = (start_log_probs.detach() - log_probs)[answer]  # (N,)
-    return (change.exp() - 1 - change).mean()
+    gain = (log_probs - start_log_probs.detach())[answer]  # (N,)
+    return ((-gain).exp() + gain - 1).mean()
 
 
 def best_of_n(proxy: Tensor, true: Tensor, n: int) -> float:
