@@ -44,6 +44,8 @@ def main(arguments: Sequence[str]) -> int:
             for path in find(options.paths)
             if not options.drawn or rank(f"elsewhere {path}") % (2 * len(PROCESSORS)) == number
         ]
+        if not paths:  # without a path, pytest would run everything
+            continue
         command = (*PYTEST, *BY_FILE, *NBVAL, *paths)
         outcomes.append(run_stage(Stage(name, (command,), {**EXECUTION_ENVIRONMENT, **settings})))
     print(summary(outcomes, time.monotonic() - start))

@@ -1,4 +1,4 @@
-"""The HTML of the built site: every internal link leads somewhere, and nothing dead is offered."""
+"""The HTML of the built site: links lead somewhere, and nothing useless is offered or loaded."""
 
 from __future__ import annotations
 
@@ -173,3 +173,17 @@ def test_every_hidden_check_has_a_mark_that_leads_to_it(name: str) -> None:
     marked = [cell for found in targets for cell in found]
     assert [cell for cell in checks if cell.get("id")] == marked
     assert bool(marked) == bool(checks)
+
+
+@EVERY_PAGE
+def test_mathjax_is_loaded_where_there_are_formulas(name: str) -> None:
+    page = parse(SITE / name)
+    scripts = [tag.get("src", "") + tag.text_content() for tag in page.iter("script")]
+    loads = [script for script in scripts if "mathjax" in script.lower()]
+    assert len(loads) == (2 if page.xpath(f"//*[{of_class('math')}]") else 0)
+
+
+@EVERY_PAGE
+def test_every_image_of_an_article_says_how_large_it_is(name: str) -> None:
+    images = parse(SITE / name).xpath(f"//*[{of_class('bd-article')}]//img")
+    assert [tag.get("src") for tag in images if not (tag.get("width") and tag.get("height"))] == []

@@ -11,8 +11,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from book._extensions.ends import chapters_of
 from tests.site.conftest import SETTLE, open_page
-from tests.site.test_html import PAGES, of_class, parse
-from tools.build_book import ROOT, SITE
+from tools.build_book import ROOT
 
 pytestmark = pytest.mark.browser
 
@@ -101,22 +100,6 @@ def test_every_icon_is_in_the_small_font(fresh: Page, address: str, name: str) -
     paths = requested(fresh, f"{address}/{name}")
     assert [path for path in paths if "fontawesome" in path] == []
     assert "/_static/fonts/icons.woff" in paths
-
-
-@pytest.mark.usefixtures("site")
-@pytest.mark.parametrize("name", PAGES)
-def test_mathjax_is_loaded_where_there_are_formulas(name: str) -> None:
-    page = parse(SITE / name)
-    scripts = [tag.get("src", "") + tag.text_content() for tag in page.iter("script")]
-    loads = [script for script in scripts if "mathjax" in script.lower()]
-    assert len(loads) == (2 if page.xpath(f"//*[{of_class('math')}]") else 0)
-
-
-@pytest.mark.usefixtures("site")
-@pytest.mark.parametrize("name", PAGES)
-def test_every_image_of_an_article_says_how_large_it_is(name: str) -> None:
-    images = parse(SITE / name).xpath(f"//*[{of_class('bd-article')}]//img")
-    assert [tag.get("src") for tag in images if not (tag.get("width") and tag.get("height"))] == []
 
 
 @pytest.mark.parametrize("name", ["book/index.html", "book/positions.html"])
