@@ -414,7 +414,7 @@ def kl_penalty_cases(rng: np.random.Generator) -> list[Case]:
     asked_again(cases, cases[2])
     strided = case(FLOAT64)
     strided = _case(strided.arguments, FLOAT64, layout="strided")
-    cases += [_asked_for_gradients(asked, rng) for asked in (case(), strided)]
+    cases += [_asked_for_gradients(asked, rng) for asked in (case(), strided, far(case()))]
     return cases
 
 
