@@ -200,7 +200,7 @@ def test_the_examples_by_hand_give_what_paper_and_pencil_give() -> None:
     assert bool((split["kept"] <= split["draft"]).all())
     router = router_by_hand()
     share = 1 / (1 + math.exp(-1))
-    assert router["output"].tolist() == pytest.approx([2 * share, 4 * (1 - share)])
+    assert router["output"].tolist() == pytest.approx([1 + share, 4 - 3 * share])
 
 
 # ---- the trained models --------------------------------------------------------------------------

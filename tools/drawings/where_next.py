@@ -192,18 +192,31 @@ def card() -> Drawing:
     words = f"the card: {CARD_BYTES / 1e9:.0f}"
     drawing.text((edge + 6, 155), words, "lit", size=12, anchor="start")
 
-    drawing.text((0, 196), "time of a pass in ms", style="bold", anchor="start")
+    drawing.text((0, 196), "time of a pass in ms: writing", style="bold", anchor="start")
     pixels = 10.5
     for number, (name, bits, each) in enumerate(rows):
         y = 210 + 34.0 * number
-        parts = [1000 * each["reading weights"], 1000 * each["reading caches"]]
-        _bars(drawing, y, name, bits, parts, pixels, digits=1)
-        computing = 1000 * each["computing"]
-        drawing.box(Area(LEFT, y + 20, max(1.0, pixels * computing), 6), "", "lit", kind="box cell")
-        at = LEFT + pixels * computing + 6, y + 26
-        shown = f"{computing:.{1 if computing > 1 else 2}f}"
-        drawing.text(at, shown, "lit", size=12, anchor="start")
+        _pass(drawing, y, name, bits, each, pixels)
+
+    drawing.text(
+        (0, 362), "time of a pass in ms: a prompt of 4,096 tokens", style="bold", anchor="start"
+    )
+    read = writing(sizes, 4096, tokens=0)  # each of its tokens is computed, as one of each text
+    _pass(drawing, 376, "1 text", "16 bits", read, 2.5)
     return drawing
+
+
+def _pass(
+    drawing: Drawing, y: float, name: str, bits: str, each: dict[str, float], pixels: float
+) -> None:
+    """Draw the milliseconds that a pass reads and, below them, those that it computes."""
+    parts = [1000 * each["reading weights"], 1000 * each["reading caches"]]
+    _bars(drawing, y, name, bits, parts, pixels, digits=1)
+    computing = 1000 * each["computing"]
+    drawing.box(Area(LEFT, y + 20, max(1.0, pixels * computing), 6), "", "lit", kind="box cell")
+    shown = f"{computing:.0f}" if computing > 10 else f"{computing:.{1 if computing > 1 else 2}f}"
+    at = LEFT + pixels * computing + 6, y + 26
+    drawing.text(at, shown, "lit", size=12, anchor="start")
 
 
 def _bars(
@@ -233,6 +246,8 @@ def _bars(
     drawing.text((LEFT - 6, y + 9), bits, "muted", size=12, anchor="end")
     x = LEFT
     for part, role in zip(parts, roles, strict=True):
+        if not part:
+            continue
         number = f"{part:.{digits}f}"
         area = Area(x, y, pixels * part, 18)
         fits = area.width > 7 * len(number) + 4
@@ -306,7 +321,7 @@ def experts() -> Drawing:
         answer = ", ".join(f"{number:.0f}" for number in ANSWERS[expert])
         drawing.line([(middle, router.bottom), (middle, box.y)], "lit", arrow=True)
         drawing.text((middle, 194), f"{weight:.2f} times ({answer})", "lit", size=12)
-        end = output.at(0.3 if expert == 1 else 0.7, 0)
+        end = output.at(0.44 if expert == 1 else 0.56, 0)
         drawing.line([(middle, 204), end], "lit", arrow=True)
     drawing.grid((output.x, output.y), [step["output"]], "residual", cell=CELL)
     drawing.text((output.right + 8, 264), "output", "residual", size=13, anchor="start")

@@ -41,7 +41,7 @@ MODEL, DRAFT = (0.6, 0.3, 0.1), (0.3, 0.6, 0.1)
 
 # A router of four experts, and what two of them answer.
 W_ROUTER = ((0.0, 1.0, -1.0, 1.0), (1.0, 1.0, 2.0, 0.0))
-ANSWERS = {1: (2.0, 0.0), 3: (0.0, 4.0)}
+ANSWERS = {1: (2.0, 1.0), 3: (1.0, 4.0)}
 
 # The nearest word of "knighted" in the training list, and how "knighted" is said with it as the
 # draft: guessed, and what the model says.
