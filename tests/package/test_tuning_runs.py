@@ -13,6 +13,7 @@ from transformer_ref.experiments import tuning, tuning_runs
 from transformer_ref.experiments.results import load_results
 from transformer_ref.experiments.tuning_runs import (
     accent_run,
+    best_of_64,
     best_of_many,
     by_errors,
     draw,
@@ -21,6 +22,7 @@ from transformer_ref.experiments.tuning_runs import (
     last_look,
     log_probs_of,
     look,
+    look_at_samples,
     preference_loss,
     reward_loss,
     rewards_of,
@@ -115,21 +117,28 @@ def on_few_words(monkeypatch: pytest.MonkeyPatch) -> Transformer:
 
 
 def test_a_look_counts_what_the_sampled_answers_are(on_few_words: Transformer) -> None:
-    found = look(on_few_words, words=2, group=3)
+    found = look_at_samples(on_few_words, words=2, group=3)
     _, ids = draw(on_few_words, ["car", "hi"], 3, torch.Generator().manual_seed(2))
     said = [Speller.phonemes.decode(row) for row in ids.tolist()]
     listed = [variants for _, variants in KNOWN[:2] for _ in range(3)]
     errors = [1 - by_errors(*pair) for pair in zip(said, listed, strict=True)]
-    assert found["greedy"] == 0
     assert found["errors"] == pytest.approx(1 - sum(errors) / 6, abs=1e-4)
     assert found["best"] == pytest.approx((min(errors[:3]) + min(errors[3:])) / 2, abs=1e-4)
     kinds = [len({" ".join(answer) for answer in said[i : i + 3]}) for i in (0, 3)]
     assert found["kinds"] == sum(kinds) / 2
+    found = look(on_few_words)
+    assert found["greedy"] == 0
     speller = Speller(on_few_words, torch.device("cpu"))
     assert found["said"]["century"].split() == speller.pronounce("century")
-    more = last_look(on_few_words, words=2, most=8)
+    more = last_look(on_few_words)
     assert 0 <= more["best of 64"] <= 0.5
     assert {len(answers) for answers in more["tried"].values()} == {4}
+
+
+def test_near_zero_the_samples_are_the_greedy_answers(on_few_words: Transformer) -> None:
+    found = look_at_samples(on_few_words, temperature=0.01)
+    assert (found["sampled"], found["kinds"]) == (0, 1)
+    assert best_of_64(on_few_words, temperature=0.01) == 0
 
 
 @pytest.mark.usefixtures("on_few_words")

@@ -94,6 +94,8 @@ ARMS: dict[str, tuple[Reward, float]] = {
 PAIRS = ("pairs", "own pairs")
 # The ways whose answers are looked at more closely.
 COMPARED = ("errors", *PAIRS, "labels")
+# Samples of the start at these have fewer errors, too, and vary less, without any training.
+TEMPERATURES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 
 
 # ---- the start ---------------------------------------------------------------------------------
@@ -128,9 +130,13 @@ def copy_of_start(seed: int) -> Transformer:
 
 
 def draw(
-    model: Transformer, words: Sequence[str], group: int, generator: torch.Generator
+    model: Transformer,
+    words: Sequence[str],
+    group: int,
+    generator: torch.Generator,
+    temperature: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Sample `group` answers to each of B words.
+    """Sample `group` answers to each of B words, at a temperature.
 
     Returns:
         source (B, S), and ids (B * G, T+1) with begin and end token and padding: the answers to
@@ -143,6 +149,7 @@ def draw(
         PHONEMES.bos_id,
         PHONEMES.eos_id,
         LONGEST,
+        temperature,
         generator=generator,
     )
     return source, ids
@@ -260,28 +267,45 @@ def labels_loss(model: Transformer) -> StepLoss:
 
 
 @torch.no_grad()
-def look(model: Transformer, words: int = 300, group: int = 8) -> dict[str, Any]:
+def look(model: Transformer) -> dict[str, Any]:
     """Score a model on the dev split.
+
+    Returns:
+        What `look_at_samples` does, and "greedy", the PER of the greedy answers to all words;
+        "said", greedy answers to WORDS.
+    """
+    speller = Speller(model, torch.device("cpu"))
+    answers = zip(WORDS, speller.pronounce_all(WORDS), strict=True)
+    return {
+        "greedy": round(speller.evaluate(load_cmudict("dev"))["per"], 4),
+        **look_at_samples(model),
+        "said": {word: " ".join(phonemes) for word, phonemes in answers},
+    }
+
+
+@torch.no_grad()
+def look_at_samples(
+    model: Transformer, temperature: float = 1.0, words: int = 300, group: int = 8
+) -> dict[str, float]:
+    """Score sampled answers to dev words.
 
     Args:
         model: to be looked at.
+        temperature: of the sampling.
         words: so many get sampled answers.
         group: answers to each.
 
     Returns:
-        "greedy", the PER of all words; of the sampled answers "sampled", their PER, "best", the
-        mean error rate of the best of each group, "kinds", different ones in a group, "length"
-        in phonemes, and both rewards; "said", greedy answers to WORDS.
+        "sampled", their PER, "best", the mean error rate of the best of each group, "kinds",
+        different ones in a group, "length" in phonemes, and both rewards.
     """
-    speller, dev = Speller(model, torch.device("cpu")), load_cmudict("dev")
-    some = dev[:words]
+    some = load_cmudict("dev")[:words]
     generator = torch.Generator().manual_seed(len(some))
-    _, ids = draw(model, [word for word, _ in some], group, generator)
+    _, ids = draw(model, [word for word, _ in some], group, generator, temperature)
     said = [PHONEMES.decode(row) for row in ids.tolist()]
     errors, hole = (rewards_of(ids, some, reward) for reward in (by_errors, with_hole))
     groups = [said[i : i + group] for i in range(0, len(said), group)]
     found = {
-        "greedy": speller.evaluate(dev)["per"],
         "sampled": phoneme_error_rate(said, [v for _, v in some for _ in range(group)]),
         "best": 1 - errors.amax(dim=1).mean().item(),
         "kinds": statistics.mean(len({tuple(answer) for answer in answers}) for answers in groups),
@@ -289,35 +313,47 @@ def look(model: Transformer, words: int = 300, group: int = 8) -> dict[str, Any]
         "errors": errors.mean().item(),
         "hole": hole.mean().item(),
     }
-    answers = zip(WORDS, speller.pronounce_all(WORDS), strict=True)
-    return {
-        **{name: round(value, 4) for name, value in found.items()},
-        "said": {word: " ".join(phonemes) for word, phonemes in answers},
-    }
+    return {name: round(value, 4) for name, value in found.items()}
 
 
 @torch.no_grad()
-def last_look(model: Transformer, words: int = 150, most: int = 64) -> dict[str, Any]:
+def best_of_64(
+    model: Transformer, temperature: float = 1.0, words: int = 150, most: int = 64
+) -> float:
+    """Return the mean over dev words of the error rate of the best of so many sampled answers."""
+    some = load_cmudict("dev")[:words]
+    generator = torch.Generator().manual_seed(1)
+    _, ids = draw(model, [word for word, _ in some], most, generator, temperature)
+    return round(1 - rewards_of(ids, some, by_errors).amax(dim=1).mean().item(), 4)
+
+
+@torch.no_grad()
+def last_look(model: Transformer) -> dict[str, Any]:
     """Look closer at the answers of a model, as it is before or after its training.
 
     Returns:
-        "tried", four sampled answers to each of WORDS; "best of 64", the mean over dev words of
-        the error rate of the best of so many sampled answers.
+        "tried", four sampled answers to each of WORDS, and "best of 64".
     """
     _, ids = draw(model, WORDS, 4, torch.Generator().manual_seed(0))
     said = [" ".join(PHONEMES.decode(row)) for row in ids.tolist()]
-    some = load_cmudict("dev")[:words]
-    _, ids = draw(model, [word for word, _ in some], most, torch.Generator().manual_seed(1))
-    best = rewards_of(ids, some, by_errors).amax(dim=1)  # (words,)
     return {
         "tried": {word: said[4 * i : 4 * i + 4] for i, word in enumerate(WORDS)},
-        "best of 64": round(1 - best.mean().item(), 4),
+        "best of 64": best_of_64(model),
     }
 
 
 def start_run(seed: int) -> dict[str, Any]:
-    """Score the start of a seed."""
-    return {"seed": seed, **look(start_model(seed)), **last_look(start_model(seed))}
+    """Score the start of a seed, also at other temperatures."""
+    start = start_model(seed)
+    cooler = [
+        {
+            "temperature": temperature,
+            **look_at_samples(start, temperature),
+            "best of 64": best_of_64(start, temperature),
+        }
+        for temperature in TEMPERATURES
+    ]
+    return {"seed": seed, **look(start), **last_look(start), "cooler": cooler}
 
 
 def watched_run(name: str, seed: int, steps: int = STEPS, every: int = EVERY) -> dict[str, Any]:
