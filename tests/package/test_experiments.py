@@ -64,9 +64,7 @@ RUNS: dict[str, tuple[ModuleType, Pretended]] = {
     "tuning": (
         tuning_runs,
         {
-            "start_model": lambda seed: None,
-            "look": lambda model: {"greedy": 0.2},
-            "last_look": lambda model: {},
+            "start_run": lambda seed: {"seed": seed},
             "accent_run": lambda seed: [],
             "best_of_many": lambda seed: [],
             "watched_run": lambda name, seed: {"name": name, "seed": seed},
