@@ -193,14 +193,14 @@ def card() -> Drawing:
     drawing.text((edge + 6, 155), words, "lit", size=12, anchor="start")
 
     drawing.text((0, 196), "a pass in ms: writing", style="bold", anchor="start")
-    pixels = 10.5
+    pixels = 10.0
     for number, (name, bits, each) in enumerate(rows):
         y = 210 + 34.0 * number
         _pass(drawing, y, name, bits, each, pixels)
 
     drawing.text((0, 362), "a pass in ms: a prompt of 4,096 tokens", style="bold", anchor="start")
     read = writing(sizes, 4096, tokens=0)  # each of its tokens is computed, as one of each text
-    _pass(drawing, 376, "1 text", "16 bits", read, 2.5)
+    _pass(drawing, 376, "1 text", "scale 1/4", read, pixels / 4)
     return drawing
 
 
