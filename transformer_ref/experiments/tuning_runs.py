@@ -317,13 +317,11 @@ def look_at_samples(
 
 
 @torch.no_grad()
-def best_of_64(
-    model: Transformer, temperature: float = 1.0, words: int = 150, most: int = 64
-) -> float:
-    """Return the mean over dev words of the error rate of the best of so many sampled answers."""
-    some = load_cmudict("dev")[:words]
+def best_of_64(model: Transformer, temperature: float = 1.0) -> float:
+    """Sample 64 answers to each of 150 dev words; return the mean error rate of the best ones."""
+    some = load_cmudict("dev")[:150]
     generator = torch.Generator().manual_seed(1)
-    _, ids = draw(model, [word for word, _ in some], most, generator, temperature)
+    _, ids = draw(model, [word for word, _ in some], 64, generator, temperature)
     return round(1 - rewards_of(ids, some, by_errors).amax(dim=1).mean().item(), 4)
 
 
