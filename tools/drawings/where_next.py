@@ -205,11 +205,11 @@ def card() -> Drawing:
 
 
 def _pass(
-    drawing: Drawing, y: float, name: str, bits: str, each: dict[str, float], pixels: float
+    drawing: Drawing, y: float, name: str, note: str, each: dict[str, float], pixels: float
 ) -> None:
     """Draw the milliseconds that a pass reads and, below them, those that it computes."""
     parts = [1000 * each["reading weights"], 1000 * each["reading caches"]]
-    _bars(drawing, y, name, bits, parts, pixels, digits=1)
+    _bars(drawing, y, name, note, parts, pixels, digits=1)
     computing = 1000 * each["computing"]
     drawing.box(Area(LEFT, y + 20, max(1.0, pixels * computing), 6), "", "lit", kind="box cell")
     shown = f"{computing:.0f}" if computing > 10 else f"{computing:.{1 if computing > 1 else 2}f}"
@@ -221,7 +221,7 @@ def _bars(
     drawing: Drawing,
     y: float,
     name: str,
-    bits: str,
+    note: str,
     parts: Sequence[float],
     pixels: float,
     roles: Sequence[str] = ("query", "value"),
@@ -234,14 +234,14 @@ def _bars(
         drawing: where.
         y: the upper edge.
         name: to their left.
-        bits: after the name.
+        note: after the name.
         parts: what the bars show.
         pixels: for each 1 of a part.
         roles: of the bars.
         digits: after the point, in a bar that has room for its number.
     """
     drawing.text((0, y + 9), name, size=12, anchor="start")
-    drawing.text((LEFT - 6, y + 9), bits, "muted", size=12, anchor="end")
+    drawing.text((LEFT - 6, y + 9), note, "muted", size=12, anchor="end")
     x = LEFT
     for part, role in zip(parts, roles, strict=True):
         if not part:
