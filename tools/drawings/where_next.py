@@ -198,9 +198,9 @@ def card() -> Drawing:
         y = 210 + 34.0 * number
         _pass(drawing, y, name, bits, each, pixels)
 
-    drawing.text((0, 362), "a pass in ms: a prompt of 4,096 tokens", style="bold", anchor="start")
-    read = writing(sizes, 4096, tokens=0)  # each of its tokens is computed, as one of each text
-    _pass(drawing, 376, "1 text", "scale 1/4", read, pixels / 4)
+    drawing.text((0, 362), "a pass in ms: a prompt of 1,024 tokens", style="bold", anchor="start")
+    read = writing(sizes, 1024, tokens=0)  # each of its tokens is computed, as one of each text
+    _pass(drawing, 376, "1 text", "16 bits", read, pixels)
     return drawing
 
 
