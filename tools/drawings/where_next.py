@@ -193,21 +193,18 @@ def card() -> Drawing:
     drawing.text((edge + 6, 155), words, "lit", size=12, anchor="start")
 
     drawing.text((0, 196), "a pass in ms: writing", style="bold", anchor="start")
-    pixels = 10.0
     for number, (name, bits, each) in enumerate(rows):
-        y = 210 + 34.0 * number
-        _pass(drawing, y, name, bits, each, pixels)
+        _pass(drawing, 210 + 34.0 * number, name, bits, each)
 
     drawing.text((0, 362), "a pass in ms: a prompt of 1,024 tokens", style="bold", anchor="start")
     read = writing(sizes, 1024, tokens=0)  # each of its tokens is computed, as one of each text
-    _pass(drawing, 376, "1 text", "16 bits", read, pixels)
+    _pass(drawing, 376, "1 text", "16 bits", read)
     return drawing
 
 
-def _pass(
-    drawing: Drawing, y: float, name: str, note: str, each: dict[str, float], pixels: float
-) -> None:
+def _pass(drawing: Drawing, y: float, name: str, note: str, each: dict[str, float]) -> None:
     """Draw the milliseconds that a pass reads and, below them, those that it computes."""
+    pixels = 10.0
     parts = [1000 * each["reading weights"], 1000 * each["reading caches"]]
     _bars(drawing, y, name, note, parts, pixels, digits=1)
     computing = 1000 * each["computing"]
